@@ -1,0 +1,98 @@
+# Every target sets up what it needs in .venv, from python3, pip and make alone.
+#
+#   make demo     train a classifier and see the dispatcher explain itself
+#   make test     the test suite, without torch
+#   make lint     ruff, mypy, drift of generated code      make format   apply ruff's formatting
+#   make wheels   build every wheel, test each in an environment of its own
+#   make oracle   compare with PyTorch (installs it)        make bench    ratios of the call costs
+#   make codegen  write the generated code anew             make clean    remove all that these made
+
+PYTHON ?= python3
+PY     := .venv/bin/python
+PIP    := $(PY) -m pip --disable-pip-version-check
+LOCAL  := core $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml))
+PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
+EXTRAS_core := [yaml]
+EXTRAS_tools/cli := [demo,plot]
+EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
+TOOLS  := hypothesis mypy pytest pytest-xdist ruff types-PyYAML
+
+.PHONY: help setup demo test bench oracle lint format wheels codegen codegen-check freeze clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
+
+setup: .venv/.stamp-install
+
+# Debian's python3 comes without ensurepip, which venv needs; its pip can fill the environment instead.
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	  echo "turnout needs Python 3.11 to 3.13; $(PYTHON) is $$($(PYTHON) --version 2>&1). Use: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv .venv 2>/dev/null \
+	  || { $(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python $(PY) install -q pip; } \
+	  || { rm -rf .venv; echo "$(PYTHON) can make no virtual environment: install python3-venv, or pip 22.3 or later" >&2; exit 1; }
+
+# The root has no code to edit: installed as it is, for an editable install of nothing would be an import hook that every start
+# of the interpreter pays for.
+.venv/.stamp-install: $(PROJECTS) constraints.txt | $(PY)
+	$(PIP) install -q -c constraints.txt pip setuptools
+	$(PIP) install -q --no-build-isolation -c constraints.txt . $(EDITABLE) $(TOOLS)
+	@rm -rf build turnout.egg-info
+	@touch $@
+
+.venv/.stamp-oracle: .venv/.stamp-install
+	$(PIP) install -q -c constraints.txt torch expecttest
+	@touch $@
+
+demo: .venv/.stamp-install
+	.venv/bin/turnout demo $(ARGS)
+
+test: .venv/.stamp-install
+	$(PY) -m pytest $(ARGS)
+
+oracle: .venv/.stamp-oracle
+	$(PY) -m pytest tests/oracle $(ARGS)
+
+bench: .venv/.stamp-install
+	$(PY) benchmarks/run.py $(ARGS)
+
+lint: .venv/.stamp-install
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	$(MAKE) codegen-check
+
+format: .venv/.stamp-install
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+
+codegen: .venv/.stamp-install
+	$(PY) -m turnout.codegen
+
+codegen-check: .venv/.stamp-install
+	$(PY) -m turnout.codegen --check
+
+# Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
+wheels: .venv/.stamp-wheelhouse
+	rm -rf dist .venv/tree
+	mkdir .venv/tree
+	cp -RL pyproject.toml README.md LICENSE core plugins tools .venv/tree
+	cd .venv/tree && ../bin/python -m pip wheel -q --disable-pip-version-check --no-index --no-build-isolation --no-deps \
+	  -w ../../dist . $(addprefix ./,$(LOCAL))
+	rm -rf .venv/tree
+	$(PY) -m pytest -m wheels tests/integration $(ARGS)
+
+# The clean environments install with no index, from dist/ and from this folder: downloaded once.
+.venv/.stamp-wheelhouse: .venv/.stamp-install
+	rm -rf .venv/wheelhouse
+	$(PIP) download -q --no-build-isolation -c constraints.txt -d .venv/wheelhouse ./core[yaml] $(addprefix ./,$(filter-out core,$(LOCAL)))
+	rm -f .venv/wheelhouse/turnout*
+	@touch $@
+
+freeze: .venv/.stamp-install
+	$(PIP) freeze --all --exclude-editable --exclude turnout
+
+clean:
+	rm -rf .venv dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find core plugins tools tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,1 @@
+"""Turnout: an operator dispatcher for Python."""

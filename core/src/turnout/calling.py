@@ -1,0 +1,179 @@
+"""What call stubs call: the slow path of a call, and one normaliser per argument type.
+
+A stub passes arguments of the expected Python type on as they are; anything else comes here, and is converted or refused
+with an error that names the operator and the argument.
+"""
+
+from __future__ import annotations
+
+from turnout.devices import Device, device
+from turnout.dtypes import DType, bool_, get_default_dtype, int64
+from turnout.errors import CallError, StaleOperatorError
+from turnout.errors import calls as texts
+from turnout.registry import REGISTRY
+from turnout.state import DISPATCH as _DISPATCH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+DISPATCH = _DISPATCH.get  # what every stub calls: one bound method saves an attribute look-up (8 ns)
+
+
+def miss(op_name: str, args: tuple[Any, ...]) -> Any:
+    """The slow path: resolve a key set seen for the first time, or say which argument is not a tensor."""
+    op = REGISTRY.operators.get(op_name)
+    if op is None or not op.is_defined:
+        raise StaleOperatorError(texts.gone(op_name))
+    _check_tensors(op, args)
+    ks = REGISTRY.key_set(args)
+    return op.lookup(ks)(ks, *args)
+
+
+def _check_tensors(op: Any, args: tuple[Any, ...]) -> None:
+    from turnout.tensor import Tensor
+
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        kind = str(argument.type)
+        if not kind.startswith("Tensor") or kind == "TensorOptions":
+            continue
+        if kind.startswith("Tensor["):
+            good = isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) for v in value)
+        elif kind.startswith("Tensor?["):
+            good = isinstance(value, (list, tuple)) and all(v is None or isinstance(v, Tensor) for v in value)
+        else:
+            good = isinstance(value, Tensor) or (value is None and _takes_none(argument))
+        if not good and not (value is None and kind.endswith("?")):
+            _refuse(op.qualified_name, argument.name, kind, value)
+
+
+def _takes_none(argument: Any) -> bool:
+    """`Tensor?`, and `Tensor x=[]`, whose default is an undefined tensor."""
+    return str(argument.type).endswith("?") or (argument.has_default and argument.default is None)
+
+
+def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:
+    raise CallError(texts.wrong_type(op_name, argument, expected, value))
+
+
+def _item(value: Any) -> Any:
+    """The number in a 0-dim tensor, anything else unchanged."""
+    if type(getattr(value, "keys", None)) is int and value.shape == ():
+        return value.item()
+    return value
+
+
+def as_scalar(op_name: str, argument: str, value: Any) -> Any:
+    """Scalar: a Python or NumPy number, bool or complex, or a 0-dim tensor."""
+    value = _item(value)
+    if isinstance(value, (bool, int, float, complex)):
+        return value
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        return value.item()
+    if hasattr(value, "__index__"):
+        return int(value)
+    _refuse(op_name, argument, "a number", value)
+
+
+def as_int(op_name: str, argument: str, value: Any) -> int:
+    """int: anything with `__index__`, or a 0-dim integer tensor."""
+    value = _item(value)
+    try:
+        return int(value.__index__())
+    except (AttributeError, TypeError):
+        _refuse(op_name, argument, "int", value)
+
+
+def as_float(op_name: str, argument: str, value: Any) -> float:
+    """float: an int or float, or a 0-dim tensor of either."""
+    value = _item(value)
+    if isinstance(value, (int, float)) or hasattr(value, "__float__"):
+        return float(value)
+    _refuse(op_name, argument, "float", value)
+
+
+def as_bool(op_name: str, argument: str, value: Any) -> bool:
+    """bool, and nothing that merely has a truth value; 0-dim bool tensors count."""
+    value = _item(value)
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return bool(value)
+    _refuse(op_name, argument, "bool", value)
+
+
+def as_str(op_name: str, argument: str, value: Any) -> str:
+    """str."""
+    if isinstance(value, str):
+        return value
+    _refuse(op_name, argument, "str", value)
+
+
+def as_ints(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[int, ...]:
+    """int[] or int[N]: a sequence of ints; a bare number is repeated N times where N is given."""
+    if value.__class__ is tuple or value.__class__ is list:
+        for v in value:
+            if v.__class__ is not int:
+                break
+        else:
+            return tuple(value)
+    elif size and (isinstance(value, int) or hasattr(value, "__index__")):
+        return (as_int(op_name, argument, value),) * size
+    if isinstance(value, (list, tuple, range)):
+        try:
+            return tuple(int(_item(v).__index__()) for v in value)
+        except (AttributeError, TypeError):
+            pass
+    _refuse(op_name, argument, f"int[{size or ''}]", value)
+
+
+def as_floats(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[float, ...]:
+    """float[]: a sequence of numbers; a bare number is repeated where the length is given."""
+    if isinstance(value, (list, tuple)) and all(isinstance(v, (int, float)) for v in value):
+        return tuple(float(v) for v in value)
+    if size and isinstance(value, (int, float)):
+        return (float(value),) * size
+    _refuse(op_name, argument, f"float[{size or ''}]", value)
+
+
+def as_bools(op_name: str, argument: str, value: Any, size: int = 0) -> tuple[bool, ...]:
+    """bool[N]: exactly N bools, or one that is repeated."""
+    if isinstance(value, bool) and size:
+        return (value,) * size
+    if isinstance(value, (list, tuple)) and all(isinstance(v, bool) for v in value) and size in (0, len(value)):
+        return tuple(value)
+    _refuse(op_name, argument, f"bool[{size or ''}]", value)
+
+
+def as_scalars(op_name: str, argument: str, value: Any) -> tuple[Any, ...]:
+    """Scalar[]: a sequence of numbers."""
+    if isinstance(value, (list, tuple)):
+        return tuple(as_scalar(op_name, argument, v) for v in value)
+    _refuse(op_name, argument, "Scalar[]", value)
+
+
+_PYTHON_DTYPES = {float: get_default_dtype, int: lambda: int64, bool: lambda: bool_}
+
+
+def as_dtype(op_name: str, argument: str, value: Any) -> DType:
+    """ScalarType: a turnout dtype, or one of Python's float (the default dtype), int, bool."""
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, type) and value in _PYTHON_DTYPES:
+        return _PYTHON_DTYPES[value]()
+    _refuse(op_name, argument, "a dtype such as turnout.float32", value)
+
+
+def as_device(op_name: str, argument: str, value: Any) -> Device:
+    """Device: a `turnout.device` or a string such as "cpu" or "cuda:1"."""
+    if isinstance(value, Device):
+        return value
+    if isinstance(value, str):
+        return device(value)
+    _refuse(op_name, argument, "a device", value)
+
+
+def as_sequence(op_name: str, argument: str, value: Any) -> Any:
+    """Tensor[] and Tensor?[]: a list or tuple; what is in it is checked where the key set is made."""
+    if isinstance(value, (list, tuple)):
+        return value
+    _refuse(op_name, argument, "a list of tensors", value)
+

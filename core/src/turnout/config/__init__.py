@@ -1,0 +1,154 @@
+"""Configuration: values with origins, from context managers down to defaults.
+
+Highest first: `with override(...)`, `set(...)`, TURNOUT_* variables, the file named by TURNOUT_CONFIG, `turnout.toml`
+or [tool.turnout] of `pyproject.toml` (nearest upward), the user's file, defaults. The highest source that names a
+setting has it whole; lists are not merged.
+
+Start in `settings` (which there are), then `store` (how they are merged and checked), `sources` (where they are read).
+This module is what `import turnout` loads: it holds the functions and reads nothing before one of them is called.
+"""
+
+from __future__ import annotations
+
+from _thread import RLock
+from contextvars import ContextVar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import builtins
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from turnout.config.sources import Origin
+    from turnout.config.store import Store, Value
+    from turnout.errors import ConfigError
+
+    Callback = Callable[[builtins.frozenset[str]], None]
+
+# The one lock of everything that changes rarely: configuration, plugins, registrations. One and not three: activating a
+# plugin registers kernels, and looking up a kernel may activate a plugin, so two locks would be taken in both orders.
+LOCK = RLock()
+
+OVERRIDES: ContextVar[Mapping[str, Any] | None] = ContextVar("turnout.config.overrides", default=None)
+_store: Store | None = None
+
+
+def current_store() -> Store:
+    """The configuration of the process; made at the first use."""
+    global _store
+    if _store is None:
+        with LOCK:
+            if _store is None:
+                from turnout.config.store import Store
+
+                _store = Store()
+    return _store
+
+
+def get(name: str) -> Any:
+    """The value of a setting, `"default_device"` or `"plugin.cuda.memory_fraction"`; lists are tuples.
+
+    Raises ConfigError for a setting that does not exist, and when the sources, read at the first call, are wrong.
+    """
+    overridden = OVERRIDES.get()
+    if overridden is not None and name in overridden:
+        return overridden[name]
+    return current_store().value(name).value
+
+
+def origin(name: str) -> Origin:
+    """Where the value of a setting comes from: `.source`, and `.path` and `.line` for files; str() is for people."""
+    return current_store().value(name).origin
+
+
+def describe() -> list[Value]:
+    """Every setting and every installed plugin's options: `.name`, `.value`, `.origin`, `.help`."""
+    return current_store().describe()
+
+
+def set(values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
+    """Set values for the process: `set({"keys.disable": ["Autocast"]})` or `set(keys__disable=["Autocast"])`.
+
+    Raises ConfigError, and changes nothing, when one of them is wrong.
+    """
+    current_store().set(_named(values, named))
+
+
+def unset(*names: str) -> None:
+    """Take back what `set` did for these names; without names, for all."""
+    current_store().unset(names)
+
+
+def reload() -> None:
+    """Read files and environment again. Raises ConfigError, and keeps what is in force, when they are wrong."""
+    current_store().reload()
+
+
+def override(values: Mapping[str, Any] | None = None, /, **named: Any) -> Override:
+    """Values for a `with` block and what runs in its context (threads and tasks of its own do not see each other's).
+
+    Only settings of a context: `default_device`, `strict`, options of plugins. What plugins and keys are used is a
+    matter of the process and raises ConfigError here, as a wrong value does, when the block is entered.
+    """
+    return Override(_named(values, named))
+
+
+class Override:
+    """The context manager that `override` returns."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._tokens: list[Any] = []
+
+    def __enter__(self) -> None:
+        checked = current_store().overriding(self._values)
+        self._tokens.append(OVERRIDES.set({**(OVERRIDES.get() or {}), **checked}))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        OVERRIDES.reset(self._tokens.pop())
+
+
+def disabled_keys() -> frozenset[str]:
+    """What `keys.disable` holds: names of functionalities and of runtime keys. See `key_disabled` for their meaning."""
+    return frozenset(get("keys.disable"))
+
+
+def key_disabled(key: str, functionality: str) -> bool:
+    """Whether a runtime key is off, by its own name or by its functionality's; "Autocast" covers all Autocast<B>."""
+    disabled = get("keys.disable")
+    if not disabled:
+        return False
+    return key in disabled or functionality in disabled or ("Autocast" in disabled and key.startswith("Autocast"))
+
+
+def kernel_choices() -> dict[str, str]:
+    """`kernels.choose`: "aten::add.Tensor@CPU" -> the library or distribution whose kernel wins a conflict there."""
+    prefix = "kernels.choose."
+    values = current_store().snapshot.values
+    return {name[len(prefix) :]: value.value for name, value in values.items() if name.startswith(prefix)}
+
+
+def on_change(callback: Callback) -> Callable[[], None]:
+    """Call `callback` with the names of changed settings after every `set`, `unset` and `reload`, under `LOCK`.
+
+    Overrides are not announced: nothing global depends on them. Returns a function that ends the subscription.
+    """
+    return current_store().on_change(callback)
+
+
+def problem() -> ConfigError | None:
+    """What is wrong with the configuration as it would be read now, or None: for commands that work all the same."""
+    from turnout.errors import ConfigError
+
+    try:
+        current_store().snapshot  # noqa: B018
+    except ConfigError as error:
+        return error
+    return None
+
+
+def _named(values: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    return {**(values or {}), **{name.replace("__", "."): value for name, value in named.items()}}

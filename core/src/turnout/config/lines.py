@@ -1,0 +1,95 @@
+"""Where each key of a TOML text stands: dotted path -> line number.
+
+tomllib gives values without positions, and an error about a setting is only useful with its line. This is a scanner and
+no parser: the text has been accepted by tomllib before, so it only has to know where values end (quotes and brackets).
+A key that it misses (inside an inline table) is found at the line of the table it belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+
+_KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_DOTTED = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
+_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
+_ASSIGNMENT = re.compile(rf"\s*({_DOTTED})\s*=")
+_PART = re.compile(_KEY)
+# One token at a time inside a value: comments, the four kinds of string, brackets.
+_TOKEN = re.compile(
+    r"""#[^\n]*|\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''.*?'''|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\[\]{}]|\n|[^#"'\[\]{}\n]+""",
+    re.DOTALL,
+)
+
+
+class Lines:
+    """The lines of the keys of one TOML text."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = _scan(text)
+
+    def of(self, path: tuple[str, ...]) -> int:
+        """The line of a key, or of the nearest table around it; 1 when nothing is known.
+
+        Elements of an array of tables are numbered: ("backend", "0", "device").
+        """
+        for length in range(len(path), 0, -1):
+            line = self._lines.get(path[:length])
+            if line is not None:
+                return line
+        return 1
+
+
+def _scan(text: str) -> dict[tuple[str, ...], int]:
+    found: dict[tuple[str, ...], int] = {}
+    counts: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    position = 0
+    while position < len(text):
+        line = text.count("\n", 0, position) + 1
+        end = text.find("\n", position)
+        end = len(text) if end < 0 else end
+        header = _HEADER.match(text, position, end)
+        if header is not None:
+            table = _numbered(_parts(header[2]), counts)
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                found.setdefault(table, line)
+                table = (*table, str(counts[table]))
+            found.setdefault(table, line)
+        else:
+            assignment = _ASSIGNMENT.match(text, position, end)
+            if assignment is not None:
+                path = (*table, *_parts(assignment[1]))
+                for length in range(len(table) + 1, len(path) + 1):
+                    found.setdefault(path[:length], line)
+                end = _end_of_value(text, assignment.end())
+        position = end + 1
+    return found
+
+
+def _parts(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"'") for part in _PART.findall(dotted))
+
+
+def _numbered(path: tuple[str, ...], counts: dict[tuple[str, ...], int]) -> tuple[str, ...]:
+    """A header below an array of tables means its last element."""
+    result: tuple[str, ...] = ()
+    for i, part in enumerate(path):
+        result = (*result, part)
+        if result in counts and i < len(path) - 1:
+            result = (*result, str(counts[result]))
+    return result
+
+
+def _end_of_value(text: str, position: int) -> int:
+    """The position of the newline that ends the value which starts at `position`."""
+    depth = 0
+    for token in _TOKEN.finditer(text, position):
+        word = token[0]
+        if word == "\n" and depth == 0:
+            return token.start()
+        if word in ("[", "{"):
+            depth += 1
+        elif word in ("]", "}"):
+            depth -= 1
+    return len(text)

@@ -1,0 +1,147 @@
+"""Reads the sources of configuration into layers: raw values with the place of each. No value is judged here."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from turnout.config.lines import Lines
+from turnout.config.settings import SETTINGS
+from turnout.errors import config as errors
+
+PREFIX = "TURNOUT_"
+FILE_VARIABLE = "TURNOUT_CONFIG"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a value comes from: the kind of source, and for files the path and line."""
+
+    source: str
+    path: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" if self.path else self.source
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A value as found. `text` values come from the environment and are still to be read by their type."""
+
+    value: Any
+    origin: Origin
+    text: bool = False
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What one source says. `shared` marks the user file, which serves environments with other plugins as well."""
+
+    entries: Mapping[str, Raw] = field(default_factory=dict)
+    shared: bool = False
+
+
+DEFAULT = Origin("default")
+SET = Origin("turnout.config.set")
+OVERRIDE = Origin("turnout.config.override")
+
+
+def layers(environ: Mapping[str, str], directory: Path) -> list[Layer]:
+    """All sources below `turnout.config.set`, highest first. Raises ConfigError for files that cannot be read."""
+    found = [environment(environ)]
+    named = environ.get(FILE_VARIABLE)
+    if named:
+        found.append(_file(Path(named).expanduser(), named_by_variable=True))
+    project = project_file(directory)
+    if project is not None:
+        found.append(_file(project))
+    user = user_file(environ)
+    if user is not None and user.is_file():
+        found.append(Layer(_file(user).entries, shared=True))
+    return found
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting: `plugins.disable` is TURNOUT_PLUGINS__DISABLE."""
+    return PREFIX + name.replace(".", "__").upper()
+
+
+def environment(environ: Mapping[str, str]) -> Layer:
+    """The TURNOUT_* variables."""
+    entries = {}
+    for variable, value in sorted(environ.items()):
+        if variable.startswith(PREFIX) and variable != FILE_VARIABLE:
+            name = variable[len(PREFIX) :].lower().replace("__", ".")
+            entries[name] = Raw(value, Origin(f"environment {variable}"), text=True)
+    return Layer(entries)
+
+
+def project_file(directory: Path) -> Path | None:
+    """The nearest `turnout.toml`, or `pyproject.toml` with a table [tool.turnout], from `directory` upward."""
+    for folder in (directory, *directory.parents):
+        own = folder / "turnout.toml"
+        if own.is_file():
+            return own
+        shared = folder / "pyproject.toml"
+        if shared.is_file() and _has_table(shared):
+            return shared
+    return None
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False  # somebody else's file, which we were only looking at
+    if "turnout" not in text:
+        return False
+    try:
+        return "turnout" in tomllib.loads(text).get("tool", {})
+    except tomllib.TOMLDecodeError:
+        return "[tool.turnout" in text
+
+
+def user_file(environ: Mapping[str, str]) -> Path | None:
+    """`turnout/config.toml` in $XDG_CONFIG_HOME or ~/.config; None when there is no home."""
+    base = environ.get("XDG_CONFIG_HOME")
+    if base and os.path.isabs(base):
+        return Path(base) / "turnout" / "config.toml"
+    try:
+        return Path.home() / ".config" / "turnout" / "config.toml"
+    except RuntimeError:
+        return None
+
+
+def _file(path: Path, *, named_by_variable: bool = False) -> Layer:
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise errors.unreadable(path, FILE_VARIABLE if named_by_variable else "", error) from error
+    lines = Lines(text)
+    root: tuple[str, ...] = ()
+    if path.name == "pyproject.toml":
+        root = ("tool", "turnout")
+        document = document.get("tool", {}).get("turnout", {})
+    entries = {}
+    for names, value in _flatten(document, ()):
+        origin = Origin("file", str(path), lines.of((*root, *names)))
+        entries[".".join(names)] = Raw(value, origin)
+    return Layer(entries)
+
+
+def _flatten(table: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if not isinstance(table, dict):
+        yield path, table
+        return
+    for key, value in table.items():
+        below = (*path, key)
+        if isinstance(value, dict) and len(below) < 3 and ".".join(below) not in SETTINGS:
+            yield from _flatten(value, below)
+        else:
+            yield below, value

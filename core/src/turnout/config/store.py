@@ -1,0 +1,350 @@
+"""The settings in force: layers merged, checked, and swapped in whole or not at all.
+
+A `Snapshot` is immutable and holds for each setting the value of the highest source that names it. Values are checked
+in two steps: against the types of core, and, when they speak of plugins or keys, against the manifests of what is
+installed, which are read as data for that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from turnout.config import LOCK, OVERRIDES, settings
+from turnout.config.settings import SETTINGS, Setting
+from turnout.config.sources import DEFAULT, OVERRIDE, SET, Layer, Origin, Raw, layers, variable_of
+from turnout.config.values import UnexpectedValueError, check, from_text, show
+from turnout.errors import ConfigError
+from turnout.errors import config as errors
+
+if TYPE_CHECKING:
+    from turnout.config import Callback
+
+
+@dataclass(frozen=True)
+class Value:
+    """A checked value and where it comes from."""
+
+    name: str
+    value: Any
+    origin: Origin
+    rank: int  # of its source, 0 the highest: decides between plugins.enable and plugins.disable
+    help: str = ""
+
+
+class OptionType(Protocol):
+    """What this package reads of a manifest's option."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def default(self) -> Any: ...
+    @property
+    def choices(self) -> tuple[Any, ...]: ...
+    @property
+    def help(self) -> str: ...
+
+
+class Catalog(Protocol):
+    """What is installed, as far as the manifests say; `turnout.plugins.discovery` has the real one."""
+
+    def plugin_names(self) -> list[str]: ...
+    def known_elsewhere(self) -> list[str]: ...
+    def distributions_of(self, plugin: str) -> list[str]: ...
+    def options_of(self, plugin: str) -> Mapping[str, OptionType] | None: ...
+    def key_names(self) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All values in force outside of context managers, by name; defaults of core included."""
+
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+def _installed() -> Catalog:
+    from turnout.plugins import catalog
+
+    return catalog()
+
+
+class Store:
+    """Reads, checks and holds the configuration of the process."""
+
+    def __init__(self, catalog: Callable[[], Catalog] = _installed) -> None:
+        self._catalog = catalog
+        self._set: dict[str, Raw] = {}
+        self._layers: list[Layer] | None = None
+        self._snapshot: Snapshot | None = None
+        self._callbacks: list[Callback] = []
+
+    # ---- reading
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The values in force; the sources are read at the first use. Raises ConfigError when they are wrong."""
+        found = self._snapshot
+        if found is None:
+            with LOCK:
+                found = self._snapshot
+                if found is None:
+                    read = layers(os.environ, Path.cwd())
+                    found = self._check([Layer(self._set), *read])
+                    self._layers, self._snapshot = read, found
+        return found
+
+    def value(self, name: str) -> Value:
+        """One value with its origin. Raises ConfigError for a setting that does not exist."""
+        overridden = OVERRIDES.get()
+        if overridden is not None and name in overridden:
+            return Value(name, overridden[name], OVERRIDE, -1)
+        found = self.snapshot.values.get(name)
+        return found if found is not None else self._default(name)
+
+    def _default(self, name: str) -> Value:
+        plugin = settings.choice_of(name)
+        if plugin is not None:
+            return Value(name, None, DEFAULT, _LOWEST)
+        option = settings.option_of(name)
+        if option is not None:
+            declared = (self._catalog().options_of(option[0]) or {}).get(option[1])
+            if declared is not None:
+                return Value(name, declared.default, DEFAULT, _LOWEST, declared.help)
+        known = [*SETTINGS, *self._option_names()]
+        raise errors.unknown_setting(name, settings.nearest(name, known))
+
+    def describe(self) -> list[Value]:
+        """Every setting of core and every option of every installed plugin, in force here and now."""
+        names = [*SETTINGS, *self.snapshot.values, *self._option_names()]
+        return [self._described(name) for name in dict.fromkeys(names)]
+
+    def _described(self, name: str) -> Value:
+        found = self.value(name)
+        setting = SETTINGS.get(name)
+        text = found.help or (setting.help if setting is not None else "")
+        return Value(name, found.value, found.origin, found.rank, text)
+
+    def _option_names(self) -> list[str]:
+        catalog = self._catalog()
+        return [f"plugin.{p}.{option}" for p in catalog.plugin_names() for option in catalog.options_of(p) or {}]
+
+    # ---- changing
+
+    def set(self, values: Mapping[str, Any]) -> None:
+        """Set values for the process. Raises ConfigError and changes nothing when one is wrong."""
+        with LOCK:
+            before = self.snapshot
+            entries = {**self._set, **{name: Raw(value, SET) for name, value in values.items()}}
+            self._install(before, entries, self._layers or [])
+
+    def unset(self, names: tuple[str, ...]) -> None:
+        """Take back what `set` did; without names, all of it."""
+        with LOCK:
+            before = self.snapshot
+            entries = {name: raw for name, raw in self._set.items() if names and name not in names}
+            self._install(before, entries, self._layers or [])
+
+    def reload(self) -> None:
+        """Read files and environment again. Raises ConfigError and keeps what is in force when they are wrong."""
+        with LOCK:
+            before = self._snapshot or Snapshot()
+            self._install(before, self._set, layers(os.environ, Path.cwd()))
+
+    def _install(self, before: Snapshot, entries: dict[str, Raw], read: list[Layer]) -> None:
+        after = self._check([Layer(entries), *read])
+        self._set, self._layers, self._snapshot = entries, read, after
+        names = before.values.keys() | after.values.keys()
+        changed = frozenset(n for n in names if _plain(before.values.get(n)) != _plain(after.values.get(n)))
+        if changed:
+            for callback in list(self._callbacks):
+                callback(changed)  # must not raise: the new values are in force
+
+    def overriding(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The checked values of an `override`. Raises ConfigError, also for settings that are not of a context."""
+        checker = _Checker(self._catalog)
+        for name, value in values.items():
+            checker.read(name, Raw(value, OVERRIDE), 0, shared=False)
+        for name in values:
+            setting = SETTINGS.get(name)
+            if (setting is not None and not setting.scoped) or name.startswith(("plugins.", "kernels.")):
+                checker.problem(OVERRIDE, f"{name}: holds for the whole process; use turnout.config.set")
+        return {name: value.value for name, value in checker.finish().items()}
+
+    def on_change(self, callback: Callback) -> Callable[[], None]:
+        """Call `callback` with the changed names after every change; returns what ends that."""
+        self._callbacks.append(callback)
+
+        def unsubscribe() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return unsubscribe
+
+    def _check(self, sources: list[Layer]) -> Snapshot:
+        checker = _Checker(self._catalog)
+        for rank, layer in enumerate(sources):
+            for name, raw in layer.entries.items():
+                checker.read(name, raw, rank, shared=layer.shared)
+        values = {s.name: Value(s.name, s.default, DEFAULT, _LOWEST, s.help) for s in SETTINGS.values()}
+        return Snapshot({**values, **checker.finish()})
+
+
+_LOWEST = 99
+_TABLES = ("plugins", "plugins.choose", "plugin", "keys", "kernels", "kernels.choose")
+
+
+def _plain(value: Value | None) -> Any:
+    """What subscribers compare: the value, and the rank of lists, which decides between enable and disable."""
+    return None if value is None else (value.value, value.rank if isinstance(value.value, tuple) else 0)
+
+
+class _Checker:
+    """Collects values, highest source first, and everything that is wrong with them."""
+
+    def __init__(self, catalog: Callable[[], Catalog]) -> None:
+        self._catalog = catalog
+        self._values: dict[str, Value] = {}
+        self._problems: list[tuple[str, str]] = []
+        self._foreign: list[tuple[str, str]] = []  # plugins that a shared file names and this environment lacks
+
+    def problem(self, origin: Origin, text: str) -> None:
+        """Note something wrong, with its place."""
+        self._problems.append((str(origin), text))
+
+    def finish(self) -> dict[str, Value]:
+        """The values. Raises one ConfigError for all problems."""
+        self._contradictions()
+        strict = self._values.get("strict")
+        if strict is not None and strict.value:
+            self._problems += self._foreign
+        elif self._foreign and not self._problems:
+            from turnout.plugins import warn
+
+            for place, text in self._foreign:
+                warn(f"{place}: {text}")
+        if self._problems:
+            raise errors.not_accepted(self._problems)
+        return self._values
+
+    def read(self, name: str, raw: Raw, rank: int, *, shared: bool) -> None:
+        """Check one value of one source; a weaker source's value is checked, too, but not kept."""
+        try:
+            value, text = self._checked(name, raw, shared)
+        except UnexpectedValueError as error:
+            self.problem(raw.origin, f"{name}: {error}")
+        except LookupError as error:
+            if error.args[0]:
+                self.problem(raw.origin, error.args[0])
+        else:
+            self._values.setdefault(name, Value(name, value, raw.origin, rank, text))
+
+    def _checked(self, name: str, raw: Raw, shared: bool) -> tuple[Any, str]:
+        """The value and its help. Raises UnexpectedValueError, or LookupError, whose empty text means: ignore it."""
+        setting = SETTINGS.get(name)
+        if setting is not None:
+            value = _typed(setting.type, raw)
+            self._core_value(setting, value, raw, shared)
+            return value, setting.help
+        plugin = settings.choice_of(name)
+        if plugin is not None:
+            value = _typed("str", raw)
+            self._choice(plugin, value, raw, shared)
+            return value, f"which distribution provides the plugin {plugin}"
+        option = settings.option_of(name)
+        if option is not None:
+            return self._option(name, *option, raw, shared)
+        operator = settings.kernel_of(name)
+        if operator is not None:
+            value = _typed("str", raw)
+            if not re.fullmatch(r"\w+::[\w.]+@\w+", operator):
+                raise LookupError(f'{name}: expected kernels.choose."namespace::operator.overload@Key"')
+            return value, f"whose kernel is used for {operator}"
+        if name in _TABLES or name.startswith("plugin."):
+            raise UnexpectedValueError(f"expected a table, got {show(raw.value)}")
+        raise LookupError(f"{name}: there is no such setting{_near_setting(name, raw)}")
+
+    def _core_value(self, setting: Setting, value: Any, raw: Raw, shared: bool) -> None:
+        if setting.pattern and not re.fullmatch(setting.pattern, value):
+            raise UnexpectedValueError(f"expected {setting.expected}, got {show(value)}")
+        if setting.name == "keys.disable" and value:
+            known = self._catalog().key_names()
+            for key in value:
+                if key not in known:
+                    self.problem(raw.origin, f"keys.disable: there is no key {key!r}{settings.nearest(key, known)}")
+        if setting.name in ("plugins.enable", "plugins.disable"):
+            for plugin in value:
+                if not (plugin == "*" and setting.name == "plugins.disable"):
+                    known_is_enough = setting.name == "plugins.disable"
+                    self._plugin(setting.name, plugin, raw, shared, known_is_enough)
+
+    def _plugin(self, name: str, plugin: str, raw: Raw, shared: bool, known_is_enough: bool) -> bool:
+        """Whether a plugin is installed; notes the problem when that is wrong for this setting."""
+        catalog = self._catalog()
+        if plugin in catalog.plugin_names():
+            return True
+        elsewhere = catalog.known_elsewhere()
+        if plugin in elsewhere and known_is_enough:
+            return False
+        if plugin in elsewhere:
+            text = f"{name}: the plugin {plugin} is not installed (pip install {catalog.distributions_of(plugin)[0]})"
+        else:
+            near = settings.nearest(plugin, [*catalog.plugin_names(), *elsewhere])
+            text = f"{name}: there is no plugin {plugin!r}{near}"
+        (self._foreign if shared else self._problems).append((str(raw.origin), text))
+        return False
+
+    def _choice(self, plugin: str, distribution: str, raw: Raw, shared: bool) -> None:
+        name = f"plugins.choose.{plugin}"
+        if self._plugin(name, plugin, raw, shared, known_is_enough=False):
+            known = self._catalog().distributions_of(plugin)
+            if _normal(distribution) not in map(_normal, known):
+                names = ", ".join(known)
+                self.problem(
+                    raw.origin, f"{name}: expected a distribution that provides it ({names}), got {distribution!r}"
+                )
+
+    def _option(self, name: str, plugin: str, option: str, raw: Raw, shared: bool) -> tuple[Any, str]:
+        if not self._plugin(name, plugin, raw, shared, known_is_enough=True):
+            raise LookupError("")
+        options = self._catalog().options_of(plugin)
+        if options is None:
+            raise LookupError("")  # its manifest is broken, which is reported where the plugin is asked for
+        declared = options.get(option)
+        if declared is None:
+            known = f"; it has {', '.join(options)}" if options else "; it has no options"
+            near = settings.nearest(option, list(options)) or known
+            raise LookupError(f"{name}: the plugin {plugin} has no option {option!r}{near}")
+        return _typed(declared.type, raw, declared.choices), declared.help
+
+    def _contradictions(self) -> None:
+        enable, disable = self._values.get("plugins.enable"), self._values.get("plugins.disable")
+        if enable is not None and disable is not None and enable.rank == disable.rank:
+            for plugin in enable.value:
+                if plugin in disable.value:
+                    self.problem(
+                        disable.origin, f"plugins.disable: {plugin!r} is in plugins.enable of the same source, too"
+                    )
+
+
+def _typed(type_name: str, raw: Raw, choices: tuple[Any, ...] = ()) -> Any:
+    value = from_text(type_name, raw.value) if raw.text else raw.value
+    return check(type_name, value, choices)
+
+
+def _near_setting(name: str, raw: Raw) -> str:
+    known = list(SETTINGS)
+    if not raw.text:
+        return settings.nearest(name, known)
+    near = settings.nearest(variable_of(name), [variable_of(setting) for setting in known])
+    return near
+
+
+def _normal(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+__all__ = ["Catalog", "ConfigError", "Snapshot", "Store", "Value"]

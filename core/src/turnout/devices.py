@@ -1,0 +1,99 @@
+"""Devices: interned (type, index) pairs, and which backend a device type belongs to.
+
+Naming a device type that no active backend has asks the plugins for one: this is how `device="cuda"` activates a package.
+"""
+
+from __future__ import annotations
+
+from turnout.errors import DeviceError, UniverseError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout.backends import Backend
+
+_BACKENDS: dict[str, Backend] = {}
+_INTERNED: dict[tuple[str, int | None], Device] = {}
+
+
+class Device:
+    """Where a tensor's array lives: `type` ("cpu") and `index` (None where the backend has one device only).
+
+    Interned by `device(...)`: equal devices are the same object.
+    """
+
+    __slots__ = ("index", "type")
+
+    def __init__(self, type: str, index: int | None) -> None:
+        self.type = type
+        self.index = index
+
+    @property
+    def backend(self) -> Backend:
+        """The active backend of this device type, its plugin activated if need be. Raises DeviceError or PluginError."""
+        found = _BACKENDS.get(self.type)
+        return found if found is not None else _activate(self.type)
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device({str(self)!r})"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (device, (str(self),))
+
+
+def device(type: str | Device, index: int | None = None) -> Device:
+    """The device named "cpu", "cuda:1", or by type and index. Checks the text only; activates nothing.
+
+    Raises DeviceError for a text that is not TYPE or TYPE:INDEX.
+    """
+    if isinstance(type, Device):
+        return type
+    if isinstance(type, int):
+        raise DeviceError(f"a device is named by a string such as 'cpu' or 'cuda:0', got {type!r}")
+    if index is None and ":" in type:
+        type, _, digits = type.partition(":")
+        if not digits.isdecimal():
+            raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got '{type}:{digits}'")
+        index = int(digits)
+    if not type.isidentifier():
+        raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got {type!r}")
+    found = _INTERNED.get((type, index))
+    if found is None:
+        found = _INTERNED.setdefault((type, index), Device(type, index))
+    return found
+
+
+def _activate(device_type: str) -> Backend:
+    from turnout import plugins
+
+    plugins.require_device(device_type)
+    found = _BACKENDS.get(device_type)
+    if found is None:
+        raise DeviceError(f"no backend has devices of type {device_type!r}; `turnout plugins` lists what is installed")
+    return found
+
+
+def register_device_type(device_type: str, backend: Backend) -> None:
+    """Bind a device string to a backend. Raises UniverseError when it is taken."""
+    if device_type in _BACKENDS:
+        raise UniverseError(f"device {device_type!r} belongs to backend {_BACKENDS[device_type].name} already")
+    _BACKENDS[device_type] = backend
+
+
+def unregister_device_type(device_type: str) -> None:
+    """Undo `register_device_type`."""
+    _BACKENDS.pop(device_type, None)
+
+
+def active_device_types() -> list[str]:
+    """The device strings of the active backends."""
+    return list(_BACKENDS)
+
+
+def default_device() -> Device:
+    """Where tensors are made when nothing says where: the setting `default_device`."""
+    from turnout import config
+
+    return device(config.get("default_device"))

@@ -1,0 +1,144 @@
+"""dtypes: Turnout's own objects, one per element type, and the lattice that promotes them.
+
+A `DType` is a singleton: compare with `is`. Backends map them to their own types; nothing here knows an array library.
+Promotion is by category (bool, int, float, complex), and within a category by the tables below.
+Source of the rules: PyTorch's documented type promotion, checked pair by pair against `torch.promote_types`.
+"""
+
+from __future__ import annotations
+
+from turnout.errors import DTypeError
+
+# Category order decides promotion between categories.
+BOOL, INT, FLOAT, COMPLEX = 0, 1, 2, 3
+
+
+class DType:
+    """One element type.
+
+    Attributes: `name` ("float32"), `itemsize` in bytes, `category` (BOOL, INT, FLOAT or COMPLEX), `is_signed`.
+    """
+
+    __slots__ = ("category", "is_signed", "itemsize", "name")
+
+    def __init__(self, name: str, itemsize: int, category: int, is_signed: bool) -> None:
+        self.name = name
+        self.itemsize = itemsize
+        self.category = category
+        self.is_signed = is_signed
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    def to_real(self) -> DType:
+        """The dtype of the real part: float32 for complex64, itself otherwise."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> DType:
+        """The complex dtype that holds it: complex64 up to float32, complex128 for float64."""
+        return complex128 if self in (float64, complex128) else complex64
+
+    def __repr__(self) -> str:
+        return f"turnout.{self.name}"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (dtype_named, (self.name,))
+
+
+# fmt: off
+float16    = DType("float16",    2, FLOAT,   True)
+bfloat16   = DType("bfloat16",   2, FLOAT,   True)
+float32    = DType("float32",    4, FLOAT,   True)
+float64    = DType("float64",    8, FLOAT,   True)
+int8       = DType("int8",       1, INT,     True)
+int16      = DType("int16",      2, INT,     True)
+int32      = DType("int32",      4, INT,     True)
+int64      = DType("int64",      8, INT,     True)
+uint8      = DType("uint8",      1, INT,     False)
+uint16     = DType("uint16",     2, INT,     False)
+uint32     = DType("uint32",     4, INT,     False)
+uint64     = DType("uint64",     8, INT,     False)
+bool_      = DType("bool",       1, BOOL,    False)
+complex64  = DType("complex64",  8, COMPLEX, True)
+complex128 = DType("complex128", 16, COMPLEX, True)
+# fmt: on
+
+DTYPES: dict[str, DType] = {
+    d.name: d
+    for d in (
+        float16, bfloat16, float32, float64, int8, int16, int32, int64,
+        uint8, uint16, uint32, uint64, bool_, complex64, complex128,
+    )
+}  # fmt: skip
+
+# PyTorch's other names of the same types.
+ALIASES: dict[str, DType] = {
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+    "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+
+_WIDE_UNSIGNED = (uint16, uint32, uint64)
+
+
+def dtype_named(name: str) -> DType:
+    """The dtype of that name (also PyTorch's aliases such as "half"); DTypeError when there is none."""
+    found = DTYPES.get(name) or ALIASES.get(name)
+    if found is None:
+        raise DTypeError(f"no dtype is named {name!r}; there are {', '.join(DTYPES)}")
+    return found
+
+
+def promote_types(a: DType, b: DType) -> DType:
+    """The smallest dtype that both convert to without changing category downwards.
+
+    Raises DTypeError for uint16, uint32 and uint64 with another integer, bool or complex dtype, which PyTorch leaves
+    undefined as well.
+    """
+    if a is b:
+        return a
+    low, high = (a, b) if a.category <= b.category else (b, a)
+    if low in _WIDE_UNSIGNED or high in _WIDE_UNSIGNED:
+        if high.category == FLOAT:
+            return high
+        raise DTypeError(f"{a.name} and {b.name} have no common dtype: unsigned integers wider than 8 bits mix with floats only")
+    if low.category != high.category:
+        if high is complex64 and low is float64:
+            return complex128
+        return high
+    if low.category == INT:
+        if low is uint8 or high is uint8:
+            signed = high if low is uint8 else low
+            return int16 if signed is int8 else signed
+        return low if low.itemsize > high.itemsize else high
+    if low.category == FLOAT and low.itemsize == high.itemsize:
+        return float32  # float16 with bfloat16: neither holds the other
+    return low if low.itemsize > high.itemsize else high
+
+
+def can_cast(source: DType, target: DType) -> bool:
+    """Whether a result of dtype `source` may be written into `target`: never to a lower category.
+
+    Categories are ordered bool, integer, floating point, complex; an unsigned target takes no signed source unless
+    both are integers (PyTorch's `can_cast`).
+    """
+    return source.category <= target.category
+
+
+_DEFAULT: list[DType] = [float32]
+
+
+def get_default_dtype() -> DType:
+    """The floating-point dtype of new tensors made from Python floats; float32 at start."""
+    return _DEFAULT[0]
+
+
+def set_default_dtype(dtype: DType) -> None:
+    """Set it for the process. Raises DTypeError unless it is a floating-point dtype."""
+    if not (isinstance(dtype, DType) and dtype.category == FLOAT):
+        raise DTypeError(f"the default dtype must be a floating-point dtype, got {dtype!r}")
+    _DEFAULT[0] = dtype

@@ -1,0 +1,129 @@
+"""Texts of the errors of calls: what failed, where each key came from, what to do."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from turnout.operators import Operator, Packet, Plan
+    from turnout.schema import Argument
+
+
+def stale(op: Operator) -> str:
+    """A handle outlived the definition."""
+    if any(op.kernels.values()):
+        return f"{op.qualified_name} has kernels but no definition: the library that defines it is not loaded or was undone"
+    return gone(op.qualified_name)
+
+
+def gone(op_name: str) -> str:
+    """A definition that was undone."""
+    return f"{op_name} is gone: the library that defined it was undone; look the operator up again"
+
+
+def too_many(op: Operator, expected: int, given: int) -> str:
+    """More positional arguments than the schema has."""
+    return f"{op.qualified_name}: takes {expected} positional argument{'s' if expected != 1 else ''}, got {given}"
+
+
+def missing_argument(op: Operator, argument: Argument) -> str:
+    """A required argument was left out."""
+    return f"{op.qualified_name}: argument '{argument.name}' ({argument.type}) is missing"
+
+
+def unexpected_argument(op: Operator, name: str, args: tuple[Any, ...]) -> str:
+    """A keyword that the schema does not have, or has already filled."""
+    names = [a.name for a in op.schema.arguments]
+    if name in names[: len(args)]:
+        return f"{op.qualified_name}: argument '{name}' is given twice"
+    return f"{op.qualified_name}: no argument '{name}'; there are {', '.join(names)}"
+
+
+def wrong_type(op_name: str, argument: str, expected: str, value: Any) -> str:
+    """An argument of the wrong type."""
+    return f"{op_name}: argument '{argument}' must be {expected}, got {describe(value)}"
+
+
+def unknown_packet(namespace: str, name: str) -> str:
+    """A packet whose overloads are all gone."""
+    return f"{namespace}::{name} is gone: the library that defined it was undone"
+
+
+def unknown_overload(packet: Packet, overload: str) -> str:
+    """An overload that the packet does not have."""
+    return f"{packet.namespace}::{packet.name} has no overload {overload!r}; it has {', '.join(dir(packet))}"
+
+
+def no_kernel_at(op: Operator, key: str) -> str:
+    """`op.kernel(key)` found nothing."""
+    there = ", ".join(op.kernels) or "none"
+    return f"{op.qualified_name}: no kernel for {key}; kernels are registered at {there}"
+
+
+def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
+    """The call chose a key that nothing serves."""
+    key = plan.key
+    entry = plan.entry
+    if entry is not None:
+        lines = [f"{op.qualified_name}: ambiguous kernel for {key}: the composite kernel and a backend's own kernel both apply"]
+    else:
+        lines = [f"{op.qualified_name}: no kernel for {key}"]
+    askers = list(_askers(op, plan, args))
+    for i, line in enumerate(askers[:4]):
+        lines.append(f"  {'asked for by' if i == 0 else '            '}  {line}")
+    kernels = [
+        f"{at} ({stack[-1].origin}, {stack[-1].source})" for at, stack in op.kernels.items() if stack
+    ]  # fmt: skip
+    lines.append(f"  kernels       {kernels[0] if kernels else 'none'}")
+    lines += [f"                {line}" for line in kernels[1:4]]
+    lines.append(f"  to fix        {_remedy(op, key)}`turnout table {op.qualified_name}` prints the whole table")
+    return "\n".join(lines)
+
+
+def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
+    """Which arguments brought the key that is missing; the state when none did."""
+    from turnout.keys import KEYS
+
+    functionality = plan.functionality
+    if functionality is None:
+        return ["the call itself: no argument is a tensor"]
+    found = []
+    for argument, value in zip(op.schema.arguments, args, strict=False):
+        for element in value if isinstance(value, (list, tuple)) else (value,):
+            keys = getattr(element, "keys", 0)
+            if type(keys) is int and keys & functionality.bit and (
+                functionality.prefix is None or plan.key in {k for k, _ in KEYS.active(keys)}
+            ):
+                found.append(f"{argument.name}: {describe(element)}")
+    return found or ["the state: the key is included by a context that is active"]
+
+
+def _remedy(op: Operator, key: str) -> str:
+    from turnout.plugins import provider_of
+
+    package = provider_of("key", key)
+    return f"pip install {package}; " if package else ""
+
+
+def describe(value: Any) -> str:
+    """A value in a few words: `Tensor float32 [3] on cpu, requires_grad`, `int 3`, `str 'x'`."""
+    keys = getattr(value, "keys", None)
+    if type(keys) is int and hasattr(value, "device") and hasattr(value, "dtype"):
+        grad = ", requires_grad" if getattr(value, "requires_grad", False) else ""
+        return f"Tensor {value.dtype.name} {list(value.shape)} on {value.device}{grad}"
+    if value is None:
+        return "None"
+    text = repr(value)
+    if len(text) > 40:
+        text = text[:37] + "..."
+    return f"{type(value).__name__} {text}"
+
+
+def two_devices(op: Operator, named: list[tuple[str, Any]]) -> str:
+    """Tensors of two devices in one call."""
+    listed = ", ".join(f"{name} on {device}" for name, device in named)
+    return (
+        f"{op.qualified_name}: tensors on two devices: {listed}\n"
+        "  to fix  move one with .to(device); only 0-dim tensors on cpu mix with another device"
+    )

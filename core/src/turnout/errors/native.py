@@ -1,0 +1,77 @@
+"""Texts and the error value of native function files: every problem of a file at once, each with its line."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from turnout.errors import SchemaError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with an entry: where it stands, the entry's operator ("" where unknown), what is wrong."""
+
+    source: str
+    line: int
+    entry: str
+    text: str
+
+    def __str__(self) -> str:
+        entry = f"{self.entry}: " if self.entry else ""
+        return f"{self.source}:{self.line}: {entry}{self.text}"
+
+
+class DeclarationError(SchemaError):
+    """A file of native functions that cannot be accepted. `problems` holds all that is wrong with it, by line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        if len(self.problems) == 1:
+            text = str(self.problems[0])
+        else:
+            lines = "".join("\n  " + str(p).replace("\n", "\n    ") for p in self.problems)
+            text = f"{len(self.problems)} problems{lines}"
+        super().__init__(text)
+
+    def __reduce__(self) -> tuple[type[DeclarationError], tuple[tuple[Problem, ...]]]:
+        return (DeclarationError, (self.problems,))
+
+
+def near(word: str, known: Iterable[str], *, otherwise: str = "") -> str:
+    """`; did you mean 'x'?` for the nearest known word, else `otherwise`."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, list(known), 1, 0.6)
+    return f"; did you mean '{found[0]}'?" if found else otherwise
+
+
+def unknown_field(word: str, known: Sequence[str]) -> str:
+    """A field that entries do not have."""
+    listed = "; fields are " + ", ".join(known)
+    return f"unknown field '{word}'{near(word, known, otherwise=listed)}"
+
+
+def wrong_type(field: str, expected: str, got: object) -> str:
+    """A field's value of the wrong kind."""
+    return f"{field} must be {expected}, got {_shown(got)}"
+
+
+def not_one_of(field: str, word: str, known: Sequence[str]) -> str:
+    """A word that is none of those a field takes."""
+    listed = "; known are " + ", ".join(known)
+    return f"{field}: unknown '{word}'{near(word, known, otherwise=listed)}"
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "nothing"
+    kind = {dict: "a mapping", list: "a list", bool: "a boolean", int: "a number", float: "a number", str: "a text"}
+    return f"{kind.get(type(value), type(value).__name__)}: {value!r}"[:80]
+
+
+def missing_yaml() -> str:
+    """PyYAML is an extra of core."""
+    return "reading yaml needs PyYAML, which is not installed\n  to fix  pip install turnout-core[yaml]"

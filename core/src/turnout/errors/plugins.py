@@ -1,0 +1,127 @@
+"""Texts of errors about plugins: which one, of which distribution, why it cannot be used, the command that helps."""
+
+from __future__ import annotations
+
+from turnout.errors import DeviceError, DisabledError, ManifestError, PluginError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def _rows(rows: Iterable[tuple[str, str]]) -> str:
+    kept = [(label, text) for label, text in rows if text]
+    width = max((len(label) for label, _ in kept), default=0)
+    return "".join(f"\n  {label:{width}}  {text}" for label, text in kept)
+
+
+# ---- manifests
+
+
+def manifest_not_accepted(owner: str, path: str, problems: Sequence[tuple[str, str]]) -> ManifestError:
+    """Everything wrong with one manifest: pairs of place ("line 3", "missing") and text."""
+    return ManifestError(f"the manifest of {owner} is not accepted" + _rows([("file", path), *problems]))
+
+
+def manifest_not_found(owner: str, entry: str, where: Sequence[str]) -> ManifestError:
+    """A distribution whose entry point names a manifest that is not among its files."""
+    looked = ", ".join(where) or "the files that the distribution recorded"
+    rows = [
+        ("entry", f"{entry} in the group turnout.plugins"),
+        ("looked", looked),
+        ("to fix", "ship the manifest with the package (setuptools: [tool.setuptools.package-data])"),
+    ]
+    return ManifestError(f"the manifest of {owner} is not among its files" + _rows(rows))
+
+
+# ---- asking for a plugin
+
+
+_PHRASES = {"failed": "has failed", "conflict": "is in conflict with another"}
+
+
+def unusable(name: str, state: str, why: str, origin: str, remedy: str, asked: str = "") -> PluginError | DisabledError:
+    """A plugin that was asked for, by its name or by what it provides (`asked`), and is not going to be active."""
+    head = f"{asked}: " if asked else ""
+    rows = _rows([("why", why), ("from", origin), ("to fix", remedy)])
+    text = f"{head}the plugin {name} {_PHRASES.get(state, f'is {state}')}{rows}"
+    return DisabledError(text) if state == "disabled" else PluginError(text)
+
+
+def not_installed(asked: str, package: str, broken: Sequence[str]) -> PluginError:
+    """Something that a plugin of a known package provides, which is not installed."""
+    rows = [("to fix", f"pip install {package}"), *(("broken", text) for text in broken)]
+    return PluginError(f"{asked}: no installed plugin provides it" + _rows(rows))
+
+
+def unknown_device(device: str, known: Sequence[str], near: str, broken: Sequence[str]) -> DeviceError:
+    """A device string that neither an installed plugin nor a known package provides."""
+    hint = f"; did you mean {near!r}?" if near else ""
+    rows = [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
+    return DeviceError(f"device {device!r}: there is no such device{hint}" + _rows(rows))
+
+
+def unknown(kind: str, name: str, known: Sequence[str], near: str, broken: Sequence[str]) -> PluginError:
+    """A plugin or functionality that nobody knows."""
+    hint = f"; did you mean {near}?" if near else ""
+    rows = [("installed", ", ".join(known) or "none"), *(("broken", text) for text in broken)]
+    return PluginError(f"{kind} {name}: no installed plugin provides it and no package is known to{hint}" + _rows(rows))
+
+
+def functionality_disabled(name: str, origin: str) -> DisabledError:
+    """A functionality that `keys.disable` switches off."""
+    rows = [("set in", origin), ("to fix", f"take {name} out of keys.disable")]
+    return DisabledError(f"{name} was asked for, but keys.disable switches it off" + _rows(rows))
+
+
+def strict(broken: Sequence[str]) -> PluginError:
+    """With `strict`, plugins that were found and are broken, without having been asked for."""
+    rows = [*(("broken", text) for text in broken), ("to fix", "uninstall them, or name them in plugins.disable")]
+    return PluginError("the setting strict is on and installed plugins are broken" + _rows(rows))
+
+
+# ---- activation and deactivation
+
+
+def wrong_module(module: str, expected: str, found: str) -> PluginError:
+    """Another package of the same import name stands before the one that the manifest came with."""
+    rows = [("installed", expected), ("imported", found), ("to fix", "remove or rename the other one; see sys.path")]
+    return PluginError(f"the package {module} that would be imported is not the one of the plugin" + _rows(rows))
+
+
+def promises_broken(module: str, path: str, missing: Sequence[str], extra: Sequence[str]) -> ManifestError:
+    """A plugin that registered other things than its manifest names."""
+    rows = [
+        ("manifest", path),
+        ("module", module),
+        ("missing", ", ".join(missing)),
+        ("not named", ", ".join(extra)),
+    ]
+    return ManifestError("what was registered is not what the manifest says; all of it was taken back" + _rows(rows))
+
+
+def no_activation(module: str) -> ManifestError:
+    """An activation module without the one hook that it needs."""
+    return ManifestError(
+        f"the module {module} has no function turnout_activate(library, options) marked with @turnout.plugins.hookimpl"
+    )
+
+
+def activating_already(name: str, chain: Sequence[str]) -> PluginError:
+    """A plugin that, while it is activated, leads back to itself."""
+    return PluginError(f"the plugin {name} asks for itself while it is activated: {' -> '.join([*chain, name])}")
+
+
+def has_dependents(name: str, dependents: Sequence[str]) -> PluginError:
+    """A deactivation that would pull the ground from under other plugins."""
+    rows = [
+        ("needed by", ", ".join(dependents)),
+        ("to fix", f"turnout.plugins.deactivate({name!r}, with_dependents=True)"),
+    ]
+    return PluginError(f"the plugin {name} cannot be deactivated while others that need it are active" + _rows(rows))
+
+
+def deactivation_failed(name: str, why: str) -> PluginError:
+    """A plugin whose own clean-up raised."""
+    rows = [("why", why)]
+    return PluginError(f"the plugin {name} was deactivated, but its clean-up raised" + _rows(rows))

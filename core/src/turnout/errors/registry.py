@@ -1,0 +1,49 @@
+"""Texts of registration errors."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout.kernels import Kernel
+    from turnout.operators import Operator
+    from turnout.registry import Library, Registry
+
+
+def _who(kernel: Kernel) -> str:
+    return f"{kernel.origin}, {kernel.name} ({kernel.source})"
+
+
+def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_override: bool) -> str:
+    """Two libraries claim one slot."""
+    fix = (
+        f'both say allow_override=True: choose one with the setting kernels.prefer."{op.qualified_name}@{key}"'
+        if both_override
+        else "let one of them say allow_override=True, or uninstall one"
+    )
+    return (
+        f"{op.qualified_name}: two kernels for {key}\n  first   {_who(first)}\n  second  {_who(second)}\n  to fix  {fix}"
+    )
+
+
+def defined_twice(op: Operator, library: Library) -> str:
+    """A name that is defined already."""
+    first = op.defined_by.origin if op.defined_by is not None else "unknown"
+    return (
+        f"{op.qualified_name} is defined already\n  first   {first}: {op.schema_text}\n  second  {library.origin}\n"
+        "  to fix  give the second one another overload name or namespace"
+    )
+
+
+def fallback_twice(key: str, first: Kernel, second: Kernel) -> str:
+    """A key has one fallback."""
+    return f"{key} has a fallback already\n  first   {_who(first)}\n  second  {_who(second)}"
+
+
+def unknown_operator(qualified_name: str, registry: Registry) -> str:
+    """An operator that nobody defined, with near names."""
+    from difflib import get_close_matches
+
+    names = [name for name, op in registry.operators.items() if op.is_defined]
+    near = get_close_matches(qualified_name, names, 3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"no operator {qualified_name}{hint}"

@@ -1,0 +1,72 @@
+"""Texts and error values of the schema language: syntax, conventions, overloads, inference, kernel signatures.
+
+Every builder returns the error to raise. A syntax error shows the line it is about with a caret under the column.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.errors import KernelSignatureError, OverloadError, SchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+class SchemaSyntaxError(SchemaError):
+    """A schema text that is not valid.
+
+    Attributes: `text`, the whole input; `column`, where it stops making sense, counted from 0 in `text`; `expected`,
+    what would have been right there.
+    """
+
+    def __init__(self, text: str, column: int, expected: str, found: str) -> None:
+        self.text = text
+        self.column = column
+        self.expected = expected
+        self.found = found
+        start = text.rfind("\n", 0, column) + 1
+        stop = text.find("\n", column)
+        line = text[start:] if stop < 0 else text[start:stop]
+        caret = " " * (column - start) + "^"
+        super().__init__(f"schema: expected {expected}, found {found}\n  {line}\n  {caret}")
+
+    def __reduce__(self) -> tuple[type[SchemaSyntaxError], tuple[str, int, str, str]]:
+        return (SchemaSyntaxError, (self.text, self.column, self.expected, self.found))
+
+
+def convention(schema: object, rule: str, fact: str, remedy: str) -> SchemaError:
+    """A schema that is valid text but breaks a convention of declared operators."""
+    return SchemaError(f"schema: {rule}\n  {schema}\n  found   {fact}\n  to fix  {remedy}")
+
+
+def tie(existing: object, new: object, call: str) -> SchemaError:
+    """Two overloads between which a call cannot choose."""
+    return SchemaError(
+        f"schema: two overloads tie\n  {existing}\n  {new}\n  found   both accept {call}, neither is more specific\n"
+        "  to fix  change a type, a required argument or the number of arguments of one of them"
+    )
+
+
+def no_overload(arguments: str, reasons: Sequence[tuple[str, str]]) -> OverloadError:
+    """No overload accepts a call; `reasons` pairs each overload's name with why it does not."""
+    if not reasons:
+        return OverloadError(f"no overload takes ({arguments}): there are none")
+    width = max(len(name) for name, _ in reasons)
+    lines = "".join(f"\n  {name:{width}}  {reason}" for name, reason in reasons)
+    return OverloadError(f"no overload takes ({arguments})\n{lines[1:]}")
+
+
+def ambiguous(arguments: str, names: Iterable[str]) -> OverloadError:
+    """Overloads that tie for a call: only possible for a set that was never checked with `check_no_tie`."""
+    return OverloadError(f"overloads {', '.join(names)} tie for ({arguments})")
+
+
+def inference(function: str, problem: str, remedy: str) -> SchemaError:
+    """A Python function from whose annotations no schema can be inferred."""
+    return SchemaError(f"infer_schema: {problem}\n  function  {function}\n  to fix    {remedy}")
+
+
+def kernel_signature(schema: object, signature: str, problem: str) -> KernelSignatureError:
+    """A kernel that its operator's schema cannot call."""
+    return KernelSignatureError(f"kernel does not fit its schema: {problem}\n  schema  {schema}\n  kernel  {signature}")

@@ -1,0 +1,87 @@
+"""What core itself does at ADInplaceOrView: record views and count writes, whether or not any plugin is active.
+
+One fallback, specialised per operator by its schema: functional operators fall through, views get a `View` record, operators
+that mutate raise the version of what they wrote. So custom operators get both from their annotations alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.state import BELOW_ADINPLACEORVIEW, GRAD
+from turnout.tensor import Tensor, View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout.operators import Operator
+
+# The tag of operators whose result shares memory without being a view for gradients (detach).
+SHARES_STORAGE = "shares_storage"
+_PRUNE_AT = 32  # a base's list of views is swept of dead entries when it is this long
+
+
+def bookkeeping(op: Operator) -> Any:
+    """The specialised kernel of one operator at ADInplaceOrView."""
+    schema = op.schema
+    mutated = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
+    if mutated:
+        return Kernel(_counting_writes(op, mutated), INTERNAL, label=f"count writes of {op.qualified_name}")
+    if schema.is_view and SHARES_STORAGE not in op.tags:
+        return Kernel(_recording_view(op), INTERNAL, label=f"record view by {op.qualified_name}")
+    return FALLTHROUGH
+
+
+def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., Any]:
+    def count_writes(ks: int, *args: Any) -> Any:
+        ks &= BELOW_ADINPLACEORVIEW
+        result = op.lookup(ks)(ks, *args)
+        for i in mutated:
+            written = args[i]
+            for tensor in written if isinstance(written, (list, tuple)) else (written,):
+                if tensor is not None:
+                    tensor.bump_version()
+        return result
+
+    return count_writes
+
+
+def _recording_view(op: Operator) -> Callable[..., Any]:
+    at = next(i for i, a in enumerate(op.schema.arguments) if a.annotation is not None)
+
+    def record_view(ks: int, *args: Any) -> Any:
+        ks &= BELOW_ADINPLACEORVIEW
+        result = op.lookup(ks)(ks, *args)
+        viewed = args[at]
+        rest = args[:at] + args[at + 1 :]
+        if isinstance(result, Tensor):
+            _attach(result, viewed, op, rest, None)
+        else:
+            for i, each in enumerate(result):
+                _attach(each, viewed, op, rest, i)
+        return result
+
+    return record_view
+
+
+def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], index: int | None) -> None:
+    """Make `made` a view of `viewed`'s base, unless the kernel returned something that shares no memory with it."""
+    storage = made.storage
+    if made is viewed or storage is None or storage is not viewed.storage:
+        return
+    old = viewed.view
+    link = (op, rest, index)
+    multi = index is not None
+    no_grad = not GRAD.get()[0]
+    if old is None:
+        base, chain = viewed, (link,)
+    else:
+        base, chain = old.base, (*old.chain, link)
+        multi = multi or old.multi
+        no_grad = no_grad or old.no_grad
+    made.view = View(base, chain, storage.ver, multi, no_grad)
+    if len(storage.views) >= _PRUNE_AT:
+        storage.views = [r for r in storage.views if r() is not None]
+    storage.views.append(ref(made))

@@ -1,0 +1,35 @@
+"""BackendSelect: how a call without tensors finds its backend.
+
+One fallback, specialised per operator: a factory (a `device` argument, no tensors) takes the backend of that device, activating its
+plugin on first use; any other operator falls through.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import default_device
+from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+
+def selection(op: Operator) -> Any:
+    """The specialised kernel of one operator at BackendSelect."""
+    arguments = op.schema.arguments
+    at = next((i for i, a in enumerate(arguments) if str(a.type).rstrip("?") == "Device"), None)
+    if at is None or any(str(a.type).startswith("Tensor") for a in arguments):
+        return FALLTHROUGH
+    keys = op.registry.keys
+    above = ~keys.bit("BackendSelect")
+    dense = keys.bit("Dense")
+
+    def select_backend(ks: int, *args: Any) -> Any:
+        wanted = args[at]
+        backend = (default_device() if wanted is None else wanted).backend
+        place = backend.current_device() if wanted is None else backend.resolve_device(wanted)
+        ks = ks & above | dense | keys.backend_bit(backend.name)
+        return op.lookup(ks)(ks, *args[:at], place, *args[at + 1 :])
+
+    return Kernel(select_backend, INTERNAL, label=f"select the backend of {op.qualified_name}")

@@ -1,0 +1,52 @@
+"""What a shape function answers: the outputs of a structured operator before they exist.
+
+A shape function takes the functional variant's arguments, tensors as tensors, and returns an `Out`, a tuple of them, or a
+`Result` when the kernel needs its tensors cast or some arguments replaced. It reads shapes, dtypes and strides, may call
+operators, and raises the operator's errors; it is the Meta kernel too.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from turnout.dtypes import DType
+
+
+class Out:
+    """One output: shape, dtype, and strides in elements (None: contiguous)."""
+
+    __slots__ = ("dtype", "shape", "strides")
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.strides = strides
+
+
+class Result:
+    """Outputs, with what the wrapper does before it calls the kernel.
+
+    outs         the outputs in order
+    casts        argument name -> dtype its tensor is converted to first (type promotion)
+    precomputed  argument name or the names that replace it -> value, as the operator's `precomputed` field declares
+    """
+
+    __slots__ = ("casts", "outs", "precomputed")
+
+    def __init__(
+        self,
+        outs: Out | tuple[Out, ...],
+        casts: Mapping[str, DType] | None = None,
+        precomputed: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.outs = outs if isinstance(outs, tuple) else (outs,)
+        self.casts = casts or {}
+        self.precomputed = precomputed or {}
+
+
+def as_result(answer: Out | tuple[Out, ...] | Result) -> Result:
+    """Any answer of a shape function as a `Result`."""
+    return answer if isinstance(answer, Result) else Result(answer)

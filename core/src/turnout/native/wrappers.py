@@ -1,0 +1,323 @@
+"""Wrappers: from a backend's plain function on arrays to a callable of the internal convention on tensors.
+
+One array kernel of a structured operator serves its functional, in-place and out variants. Each variant has a *general path*
+(ask the shape function, allocate or check outputs, call the kernel) and the functional one, where the row allows it, a
+generated *fast path* in front: same dtypes, the kernel allocates. If that raises, the general path runs, so that the
+error is the usual one.
+"""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import can_cast
+from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.native.specs import Out, Result, as_result
+from turnout.state import CLOCK
+from turnout.stubs import compile_function, python_name
+from turnout.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from turnout.backends import Backend
+    from turnout.devices import Device
+    from turnout.operators import Operator
+
+    Call = Callable[..., Any]
+    ShapeFunction = Callable[..., Any]
+
+ALWAYS = "always"  # same dtypes in, that dtype or bool out, for every dtype the kernel takes
+SAME = "same"  # the result counts only if it has the inputs' dtype; otherwise the general path converts
+
+
+class Row:
+    """An array kernel with options: `allocates` (ALWAYS or SAME) opts in to the fast path, `pointwise` says that an output
+    may be the very array of an input."""
+
+    __slots__ = ("allocates", "fn", "pointwise")
+
+    def __init__(self, fn: Call, allocates: str = "", *, pointwise: bool = False) -> None:
+        self.fn = fn
+        self.allocates = allocates
+        self.pointwise = pointwise
+
+
+class Structured:
+    """What the wrapper of one variant needs to know of its operator.
+
+    op          the variant
+    shape       the group's shape function, called with the functional arguments
+    precomputed argument name -> names that replace it for the kernel
+    """
+
+    __slots__ = ("names", "op", "outs", "precomputed", "shape", "tensors")
+
+    def __init__(self, op: Operator, shape: ShapeFunction, precomputed: dict[str, tuple[str, ...]]) -> None:
+        self.op = op
+        self.shape = shape
+        self.precomputed = precomputed
+        schema = op.schema
+        outs = {a.name for a in schema.out_arguments}
+        self.names = [a.name for a in schema.arguments if a.name not in outs]
+        self.outs = len(outs)
+        self.tensors = [a.name for a in schema.arguments if a.name not in outs and str(a.type).rstrip("?") == "Tensor"]
+
+    def kernel_arguments(self, backend: Backend, args: Sequence[Any], result: Result) -> list[Any]:
+        """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
+        values: list[Any] = []
+        for name, value in zip(self.names, args, strict=False):
+            if name in self.precomputed:
+                values += [result.precomputed[n] for n in self.precomputed[name]]
+                continue
+            if name in result.precomputed:
+                value = result.precomputed[name]
+            values.append(to_array(backend, value, result.casts.get(name)))
+        return values
+
+
+def to_array(backend: Backend, value: Any, dtype: Any = None) -> Any:
+    """An argument as a kernel gets it: tensors and lists of tensors as arrays of this backend, converted to `dtype`."""
+    if isinstance(value, Tensor):
+        array = value.array
+        if dtype is not None and backend.dtype_of(array) is not dtype:
+            converted = backend.empty(array.shape, dtype, value.device)
+            backend.copy(converted, array)
+            return converted
+        return array
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return [to_array(backend, v, dtype) for v in value]
+    return value
+
+
+def first_device(args: Sequence[Any]) -> Device:
+    """The device of the first tensor of a call, looking into lists."""
+    for value in args:
+        if isinstance(value, Tensor):
+            return value.device
+        if isinstance(value, (list, tuple)):
+            for element in value:
+                if isinstance(element, Tensor):
+                    return element.device
+    raise AssertionError("a backend's structured kernel was called without a tensor")
+
+
+# ---- structured operators
+
+
+def functional(s: Structured, backend: Backend, row: Row) -> Call:
+    """The wrapper of the functional variant."""
+    fn = row.fn
+
+    def general(ks: int, *args: Any) -> Any:
+        result = as_result(s.shape(*args))
+        device = first_device(args)
+        arrays = [backend.empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
+        with backend.kernel_context() or nullcontext():
+            fn(*s.kernel_arguments(backend, args, result), *arrays)
+        made = tuple(wrap(array, device) for array in arrays)
+        return made[0] if len(made) == 1 else made
+
+    if row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
+        return _fast_functional(s, backend, row, general)
+    return general
+
+
+def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -> Call:
+    arguments = [python_name(n) for n in s.names]
+    optional = {a.name for a in s.op.schema.arguments if str(a.type).endswith("?")}
+    tensors = [python_name(n) for n in s.tensors if n not in optional]
+    first = f"{tensors[0]}_a"
+    lines = [f"def wrapped({', '.join(['ks', *arguments])}):"]
+    lines += [f"    {t}_a = {t}.array" for t in tensors]
+    conditions = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
+    conditions += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
+    indent = "    "
+    if conditions:
+        lines.append(f"    if {' and '.join(conditions)}:")
+        indent = "        "
+    given = ", ".join(f"{a}_a" if a in tensors else a for a in arguments)
+    lines += [
+        f"{indent}try:",
+        f"{indent}    array = kernel({given})",
+        f"{indent}except Exception:",
+        f"{indent}    return general(ks, {', '.join(arguments)})",
+    ]
+    if row.allocates == SAME:
+        lines += [f"{indent}if array.dtype is {first}.dtype:"]
+        indent += "    "
+    lines += [
+        f"{indent}if array.__class__ is not ARRAY:",
+        f"{indent}    array = as_array(array)",
+        f"{indent}t = new(Tensor)",
+        f"{indent}t.array = array",
+        f"{indent}t.keys = KEYS",
+        f"{indent}t.device = {tensors[0]}.device",
+        f"{indent}t.gmask = 0",
+        f"{indent}t.ver = CLOCK.epoch",
+        f"{indent}t.storage = None",
+        f"{indent}t.view = None",
+        f"{indent}return t",
+    ]
+    if indent != "    ":
+        lines.append(f"    return general(ks, {', '.join(arguments)})")
+    namespace = {
+        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
+        "as_array": backend.as_array, "new": object.__new__, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
+    }  # fmt: skip
+    filename = f"<{backend.name} wrapper of {s.op.qualified_name}>"
+    return compile_function("\n".join(lines) + "\n", "wrapped", filename, namespace)
+
+
+def inplace(s: Structured, backend: Backend, row: Row) -> Call:
+    """The wrapper of the in-place variant: writes into self's own array where the kernel may, else copies back."""
+    fn = row.fn
+
+    def wrapped(ks: int, *args: Any) -> Any:
+        target: Tensor = args[0]
+        result = as_result(s.shape(*args))
+        out = result.outs[0]
+        if out.shape != target.shape:
+            raise ShapeError(
+                f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
+            )
+        check_result_dtype(s.op, out, target)
+        check_writable(s.op, backend, target, args[1:])
+        array = target.array
+        direct = row.pointwise and backend.dtype_of(array) is out.dtype and not result.casts.get("self")
+        direct = direct or (row.pointwise and backend.dtype_of(array) is out.dtype is result.casts.get("self"))
+        written = array if direct else backend.empty(out.shape, out.dtype, target.device)
+        with backend.kernel_context() or nullcontext():
+            fn(*s.kernel_arguments(backend, args, result), written)
+            if written is not array:
+                backend.copy(array, written)
+        return target
+
+    return wrapped
+
+
+def out(s: Structured, backend: Backend, row: Row) -> Call:
+    """The wrapper of the out variant: outputs are resized with a warning, written directly or through a proxy."""
+    fn = row.fn
+    count = s.outs
+
+    def wrapped(ks: int, *args: Any) -> Any:
+        inputs, targets = args[: len(args) - count], args[len(args) - count :]
+        result = as_result(s.shape(*inputs))
+        written = []
+        for spec, target in zip(result.outs, targets, strict=True):
+            check_result_dtype(s.op, spec, target)
+            resize_output(s.op, backend, target, spec.shape)
+            check_writable(s.op, backend, target, inputs)
+            direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
+            direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
+            written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
+        with backend.kernel_context() or nullcontext():
+            fn(*s.kernel_arguments(backend, inputs, result), *written)
+            for array, target in zip(written, targets, strict=True):
+                if array is not target.array:
+                    backend.copy(target.array, array)
+        return targets[0] if count == 1 else targets
+
+    return wrapped
+
+
+def shares(target: Tensor, value: Any) -> bool:
+    """Whether an argument may share memory with an output, by storage."""
+    if isinstance(value, (list, tuple)):
+        return any(shares(target, v) for v in value)
+    return isinstance(value, Tensor) and value.is_alias_of(target)
+
+
+def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
+    """Raise DTypeError when the result's category is above the output's."""
+    if not can_cast(out.dtype, target.dtype):
+        raise DTypeError(
+            f"{op.qualified_name}: the result has dtype {out.dtype.name}, which cannot be written into {target.dtype.name}"
+        )
+
+
+def check_writable(op: Operator, backend: Backend, target: Tensor, inputs: Sequence[Any]) -> None:
+    """Raise AliasError for an output whose own elements overlap, or that overlaps an input without being the same."""
+    array = target.array
+    for length, stride in zip(array.shape, backend.strides(array), strict=True):
+        if length > 1 and stride == 0:
+            raise AliasError(
+                f"{op.qualified_name}: cannot write into an expanded tensor: several of its elements are one memory "
+                "location; clone() it first"
+            )
+    if target.storage is None:
+        return
+    for value in inputs:
+        for element in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(element, Tensor) and element is not target and element.is_alias_of(target):
+                if backend.partly_overlap(array, element.array):
+                    raise AliasError(
+                        f"{op.qualified_name}: the output and an input share part of their memory; clone() one of them first"
+                    )
+
+
+def resize_output(op: Operator, backend: Backend, target: Tensor, shape: tuple[int, ...]) -> None:
+    """Give an output the result's shape; a warning when it had elements of another shape."""
+    if target.shape == shape:
+        return
+    if target.numel():
+        import warnings
+
+        warnings.warn(
+            f"{op.qualified_name}: an output with {target.numel()} elements of shape {list(target.shape)} was resized to "
+            f"{list(shape)}; pass an empty tensor or one of the right shape",
+            UserWarning,
+            stacklevel=2,
+        )
+    target.resize_(shape)
+
+
+# ---- other array kernels
+
+
+def plain(op: Operator, backend: Backend, fn: Call) -> Call:
+    """The wrapper of a kernel without a shape function: tensors in become arrays, arrays out become tensors.
+
+    In-place and out variants write into the arrays they are given; the mutated tensors are returned, whatever `fn` returns.
+    """
+    schema = op.schema
+    mutated = [i for i, a in enumerate(schema.arguments) if a.is_write]
+
+    def wrapped(ks: int, *args: Any) -> Any:
+        for i in mutated:
+            if isinstance(args[i], Tensor):
+                check_writable(op, backend, args[i], ())
+        with backend.kernel_context() or nullcontext():
+            made = fn(*[to_array(backend, value) for value in args])
+        if mutated:
+            targets = tuple(args[i] for i in mutated)
+            return targets[0] if len(schema.returns) == 1 else targets if schema.returns else None
+        return wrap_result(backend, made, args)
+
+    return wrapped
+
+
+def wrap_result(backend: Backend, made: Any, args: Sequence[Any]) -> Any:
+    """What a kernel returned, with arrays as tensors on the call's device; numbers stay numbers."""
+    if isinstance(made, (tuple, list)):
+        return type(made)(wrap_result(backend, m, args) for m in made)
+    if hasattr(made, "shape"):
+        array = made if backend.array_type is None or made.__class__ is backend.array_type else backend.as_array(made)
+        return wrap(array, call_device(backend, args))
+    return made
+
+
+def call_device(backend: Backend, args: Sequence[Any]) -> Device:
+    """The device of the first tensor, else a Device among the arguments, else the backend's current one."""
+    from turnout.devices import Device as DeviceType
+
+    for value in args:
+        for element in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(element, Tensor):
+                return element.device
+    for value in args:
+        if isinstance(value, DeviceType):
+            return backend.resolve_device(value)
+    return backend.current_device()

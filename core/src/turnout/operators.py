@@ -1,0 +1,400 @@
+"""Operators, packets, and `Operator.plan`: the walk from a key set to the kernel that runs.
+
+A call is one dict look-up, `op.cache[ks]`. A miss comes here: the plan is made under the registry's lock, bound to a
+callable and cached; any change to the registry clears the caches it can affect under the same lock.
+"""
+
+from __future__ import annotations
+
+from turnout.errors import calls as texts
+from turnout.errors import (
+    CallError,
+    NoKernelError,
+    OverloadError,
+    StaleOperatorError,
+    UnknownOperatorError,
+)
+from turnout.kernels import FALLTHROUGH, Kernel, bind
+from turnout.keys import IMPLICIT, TRACKED, UNDEFINED
+from turnout.table import AMBIGUOUS, Entry, compute_entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from turnout.keys import Functionality
+    from turnout.registry import Library, Registry
+    from turnout.schema import FunctionSchema
+
+    Call = Callable[..., Any]
+
+# Verdicts of a step of a plan, as `explain` prints them.
+CHOSEN = "chosen"
+FALLS_THROUGH = "fallthrough"
+DISABLED = "disabled by configuration"
+ONLY_TRACKED = "left out: no argument requires a gradient"
+OPTIONAL = "no kernel, passed over: no argument requires a gradient"
+MISSING = "missing"
+
+BELOW = ("Autograd", "ADInplaceOrView")
+
+
+class Step:
+    """One runtime key that a key set holds, the entry of the table there, and what was made of it."""
+
+    __slots__ = ("entry", "key", "verdict")
+
+    def __init__(self, key: str, entry: Entry | None, verdict: str) -> None:
+        self.key = key
+        self.entry = entry
+        self.verdict = verdict
+
+
+class Plan:
+    """What a key set resolves to: the steps taken, and the last one's key, functionality and entry."""
+
+    __slots__ = ("functionality", "ks", "steps")
+
+    def __init__(self, ks: int, steps: list[Step], functionality: Functionality | None) -> None:
+        self.ks = ks
+        self.steps = steps
+        self.functionality = functionality
+
+    @property
+    def key(self) -> str:
+        return self.steps[-1].key
+
+    @property
+    def entry(self) -> Entry | None:
+        return self.steps[-1].entry
+
+
+class Operator:
+    """One overload. Call it, `redispatch` it from a given key set, or ask for one key's `kernel`.
+
+    Attributes: `namespace`, `name`, `overload` ("" for the unnamed one), `qualified_name` ("aten::add.Tensor"), `schema`,
+    `tags`, `kernels` (key -> registered kernels, oldest first).
+    """
+
+    __slots__ = (
+        "__weakref__", "_schema", "_special", "cache", "call", "defined_by", "device_check", "device_guard", "kernels",
+        "name", "namespace", "overload", "qualified_name", "registry", "schema_text", "tags",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        registry: Registry,
+        qualified_name: str,
+        schema_text: str | None = None,
+        call: Call | None = None,
+        cache: dict[int, Call] | None = None,
+    ) -> None:
+        self.registry = registry
+        self.qualified_name = qualified_name
+        self.namespace, _, rest = qualified_name.partition("::")
+        self.name, _, self.overload = rest.partition(".")
+        self.schema_text = schema_text
+        self._schema: FunctionSchema | None = None
+        self._special: dict[tuple[str, int], Kernel | None] = {}
+        self.defined_by: Library | None = None
+        self.tags: tuple[str, ...] = ()
+        self.device_check = True
+        self.device_guard = True
+        self.kernels: dict[str, list[Kernel]] = {}
+        self.cache: dict[int, Call] = {} if cache is None else cache
+        self.call: Call = call if call is not None else self._first_call
+
+    # ---- what it is
+
+    @property
+    def schema(self) -> FunctionSchema:
+        """The parsed schema. Raises StaleOperatorError when the definition was undone."""
+        if self._schema is None:
+            if self.schema_text is None:
+                raise StaleOperatorError(texts.stale(self))
+            from turnout.schema import FunctionSchema
+
+            self._schema = FunctionSchema.parse(self.schema_text)
+        return self._schema
+
+    @property
+    def is_defined(self) -> bool:
+        return self.schema_text is not None
+
+    def undefine(self) -> None:
+        """Called by the registry: from now on every call through this handle is a clear error."""
+        self.schema_text = None
+        self._schema = None
+        self.defined_by = None
+        self._special.clear()
+        self.call = self._first_call
+        self.cache.clear()
+
+    def __repr__(self) -> str:
+        return f"<Operator {self.qualified_name}>"
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        from turnout.registry import find_operator
+
+        return (find_operator, (self.qualified_name,))
+
+    # ---- calling
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def _first_call(self, *args: Any, **kwargs: Any) -> Any:
+        """Stands for the stub until the first call compiles it."""
+        from turnout.stubs import compile_stub
+
+        with self.registry.lock:
+            if self.call == self._first_call:
+                if not self.is_defined:
+                    raise StaleOperatorError(texts.stale(self))
+                self.call = compile_stub(self)
+        return self.call(*args, **kwargs)
+
+    def lookup(self, ks: int) -> Call:
+        """The callable of the internal convention, `call(ks, *args)`, that serves a key set."""
+        try:
+            return self.cache[ks]
+        except KeyError:
+            return self.resolve(ks)
+
+    def redispatch(self, ks: int, *args: Any, **kwargs: Any) -> Any:
+        """Call with a given key set instead of the one of the arguments and the state."""
+        if kwargs or len(args) != len(self.schema.arguments):
+            args = self.bind(args, kwargs)
+        return self.lookup(ks)(ks, *args)
+
+    def call_boxed(self, args: tuple[Any, ...]) -> Any:
+        """Dispatch a call whose arguments are the full tuple in schema order."""
+        ks = self.registry.key_set(args)
+        return self.lookup(ks)(ks, *args)
+
+    def kernel(self, key: str) -> Call:
+        """One key's kernel as a function of the schema's arguments, past the dispatcher.
+
+        Raises NoKernelError when nothing serves the key.
+        """
+        registry = self.registry
+        key = registry.keys.canonical(key)
+        with registry.lock:
+            entry = self.entry(key)
+            if entry is None or entry.kernel is None or entry.kernel.is_fallthrough:
+                raise NoKernelError(texts.no_kernel_at(self, key))
+            call = bind(entry.kernel, self, key)
+        bits = registry.keys.mask(key) if key in registry.keys.universe.rank and key != UNDEFINED else 0
+
+        def call_kernel(*args: Any, **kwargs: Any) -> Any:
+            return call(bits, *self.bind(args, kwargs))
+
+        return call_kernel
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments in schema order with the schema's defaults. Raises CallError for a wrong number or name."""
+        schema = self.schema
+        if not kwargs and len(args) == len(schema.arguments):
+            return args
+        positional = [a for a in schema.arguments if not a.kwarg_only]
+        if len(args) > len(positional):
+            raise CallError(texts.too_many(self, len(positional), len(args)))
+        values = list(args)
+        left = dict(kwargs)
+        for argument in schema.arguments[len(args) :]:
+            if argument.name in left:
+                values.append(left.pop(argument.name))
+            elif argument.has_default:
+                values.append(argument.default)
+            else:
+                raise CallError(texts.missing_argument(self, argument))
+        if left:
+            raise CallError(texts.unexpected_argument(self, next(iter(left)), args))
+        return tuple(values)
+
+    # ---- resolution
+
+    def entry(self, key: str) -> Entry | None:
+        """The computed table's entry for a runtime key, fallbacks specialised for this operator. Needs the lock."""
+        registry = self.registry
+        winners = {k: registry.winner(self, k, stack) for k, stack in self.kernels.items() if stack}
+        entry = compute_entry(registry.keys.universe, key, winners, registry.fallbacks_by_key)
+        if entry is not None and entry.kernel is not None and entry.key in registry.fallbacks_by_key:
+            fallback = entry.kernel
+            if entry.reason == "backend fallback" and registry.specializer(fallback) is not None:
+                special = self._specialized(key, fallback)
+                return None if special is None else Entry(special, entry.reason, entry.key)
+        return entry
+
+    def _specialized(self, key: str, fallback: Kernel) -> Kernel | None:
+        cached = self._special.get((key, id(fallback)), FALLTHROUGH)
+        if cached is not FALLTHROUGH:
+            return cached  # type: ignore[return-value]
+        specialize = self.registry.specializer(fallback)
+        assert specialize is not None
+        made = specialize(self) if self.is_defined else None
+        if made is not None and not isinstance(made, Kernel):
+            made = Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
+        self._special[key, id(fallback)] = made
+        return made
+
+    def forget_specializations(self) -> None:
+        """Called by the registry when a fallback or what its specialisations depend on has changed."""
+        self._special.clear()
+
+    def table(self) -> dict[str, Entry]:
+        """The whole computed table: runtime key -> entry; missing ones are absent."""
+        with self.registry.lock:
+            found = ((key, self.entry(key)) for key in self.registry.keys.universe.runtime_keys)
+            return {key: entry for key, entry in found if entry is not None}
+
+    def plan(self, ks: int) -> Plan:
+        """How a key set resolves, step by step. Takes the lock; calls nothing."""
+        with self.registry.lock:
+            steps: list[Step] = []
+            for key, functionality in self.registry.keys.active(ks):
+                step = self._step(key, functionality, ks)
+                steps.append(step)
+                if step.verdict in (CHOSEN, MISSING):
+                    return Plan(ks, steps, functionality)
+            entry = self.entry(UNDEFINED)
+            steps.append(Step(UNDEFINED, entry, CHOSEN if entry is not None else MISSING))
+            return Plan(ks, steps, None)
+
+    def _step(self, key: str, functionality: Functionality, ks: int) -> Step:
+        if self.registry.is_disabled(key, functionality.name):
+            return Step(key, None, DISABLED)
+        entry = self.entry(key)
+        if entry is None:
+            return Step(key, None, OPTIONAL if functionality.optional and not ks & TRACKED else MISSING)
+        kernel = entry.kernel
+        if kernel is not None and kernel.is_fallthrough:
+            return Step(key, entry, FALLS_THROUGH)
+        if kernel is not None and kernel.tracked_only and not ks & TRACKED:
+            return Step(key, entry, ONLY_TRACKED)
+        return Step(key, entry, CHOSEN)
+
+    def resolve(self, ks: int) -> Call:
+        """Plan, bind and cache. The callable of a missing kernel raises NoKernelError when it is called."""
+        registry = self.registry
+        with registry.lock:
+            if not self.is_defined:
+                raise StaleOperatorError(texts.stale(self))
+            plan = self.plan(ks)
+            call = self._bind_plan(plan)
+            self.cache[int(ks)] = call
+            return call
+
+    def _bind_plan(self, plan: Plan) -> Call:
+        entry = plan.entry
+        if entry is None or entry.reason == AMBIGUOUS:
+
+            def call_missing(ks: int, *args: Any) -> Any:
+                raise NoKernelError(texts.no_kernel(self, plan, args))
+
+            return call_missing
+        functionality = plan.functionality
+        keys = self.registry.keys
+        if functionality is None or not keys.is_below_bookkeeping(functionality):
+            return bind(entry.kernel, self, plan.key)
+        below = entry.key != IMPLICIT and any(not plan.ks & keys.bit(name) for name in BELOW)
+        call = bind(entry.kernel, self, plan.key, below=below)
+        return self.registry.on_device(self, plan, call) if functionality.backend_key else call
+
+
+class Packet:
+    """All overloads of a name. Calling it picks the most specific overload that accepts the arguments.
+
+    The choice is cached by the types of the arguments where types alone decide it.
+    """
+
+    __slots__ = ("_cache", "_schemas", "name", "namespace", "overloads", "registry")
+
+    def __init__(self, registry: Registry, namespace: str, name: str) -> None:
+        self.registry = registry
+        self.namespace = namespace
+        self.name = name
+        self.overloads: dict[str, Operator] = {}
+        self._cache: dict[Any, Operator] = {}
+        self._schemas: tuple[list[Operator], list[FunctionSchema]] | None = None
+
+    def changed(self) -> None:
+        """Called by the registry when an overload came or went."""
+        self._cache.clear()
+        self._schemas = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            op = self._cache[_type_key(args, kwargs)]
+        except (KeyError, TypeError):
+            op = self._choose(args, kwargs)
+        return op.call(*args, **kwargs)
+
+    def choose(self, *args: Any, **kwargs: Any) -> Operator:
+        """The overload that a call with these arguments would use. Raises OverloadError when none accepts them."""
+        return self._choose(args, kwargs)
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operator:
+        from turnout.schema import overloads
+        from turnout.tensor import Tensor
+
+        operators, schemas = self._candidates()
+        if not operators:
+            raise UnknownOperatorError(texts.unknown_packet(self.namespace, self.name))
+
+        def is_tensor(value: object) -> bool:
+            return isinstance(value, Tensor)
+
+        if len(operators) == 1:
+            op = operators[0]
+        else:
+            try:
+                op = operators[overloads.choose(schemas, args, kwargs, is_tensor)]
+            except OverloadError as error:
+                raise OverloadError(f"{self.namespace}::{self.name}: {error}") from None
+        key = _type_key(args, kwargs)
+        if key is not None and overloads.decided_by_types(op.schema, args, kwargs, is_tensor):
+            self._cache[key] = op
+        return op
+
+    def _candidates(self) -> tuple[list[Operator], list[FunctionSchema]]:
+        found = self._schemas
+        if found is None:
+            with self.registry.lock:
+                operators = [op for op in self.overloads.values() if op.is_defined]
+            found = self._schemas = (operators, [op.schema for op in operators])
+        return found
+
+    def __getattr__(self, overload: str) -> Operator:
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        op = self.overloads.get("" if overload == "default" else overload)
+        if op is None:
+            raise UnknownOperatorError(texts.unknown_overload(self, overload))
+        return op
+
+    def __iter__(self) -> Iterator[Operator]:
+        return iter(list(self.overloads.values()))
+
+    def __dir__(self) -> list[str]:
+        return [overload or "default" for overload in self.overloads]
+
+    def __repr__(self) -> str:
+        return f"<Packet {self.namespace}::{self.name}: {', '.join(dir(self))}>"
+
+
+def _type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the choice of overload is cached by: the types of the arguments, and for sequences those of their elements."""
+    key = tuple([a.__class__ if a.__class__ not in _SEQUENCES else _sequence_key(a) for a in args])
+    if kwargs:
+        words = tuple([(n, v.__class__ if v.__class__ not in _SEQUENCES else _sequence_key(v)) for n, v in kwargs.items()])
+        return (key, words)
+    return key
+
+
+_SEQUENCES = frozenset({tuple, list})
+
+
+def _sequence_key(value: Any) -> Any:
+    return (value.__class__, frozenset([e.__class__ for e in value]), len(value) == 1)

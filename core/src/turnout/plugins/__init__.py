@@ -1,0 +1,150 @@
+"""Plugins: packages that bring backends, functionalities and operator libraries.
+
+An entry point of the group `turnout.plugins` names a manifest, a file of data. `discovery` finds and reads manifests,
+`manifest` says what may stand in one, `manager` decides states and activates, `hooks` are what a plugin implements,
+`providers` knows packages that are not installed. This module is what `import turnout` loads: functions that load the
+rest when one of them is called. Authors start in `docs/manifest.md`.
+"""
+
+from __future__ import annotations
+
+from turnout.config import LOCK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from turnout.plugins.discovery import Catalog
+    from turnout.plugins.hooks import hookimpl as hookimpl
+    from turnout.plugins.manager import Manager
+    from turnout.plugins.records import PluginRecord
+
+# What plugins are built against, "MAJOR.MINOR": a minor adds, a major may take away.
+PLUGIN_API = "1.0"
+
+# ("device", "cpu") and the like, of what is active: the one check of a call that needs nothing activated.
+ACTIVE: set[tuple[str, str]] = set()
+_manager: Manager | None = None
+_catalog: Catalog | None = None
+
+
+def current_manager() -> Manager:
+    """The plugin manager of the process; made, and the environment searched, at the first use."""
+    global _manager
+    if _manager is None:
+        with LOCK:
+            if _manager is None:
+                from turnout.plugins.manager import Manager
+
+                _manager = Manager()
+    return _manager
+
+
+def catalog() -> Catalog:
+    """What is installed, by its manifests; read once until `reset_discovery`."""
+    global _catalog
+    if _catalog is None:
+        with LOCK:
+            if _catalog is None:
+                from turnout.plugins.discovery import Catalog, find
+
+                _catalog = Catalog(find())
+    return _catalog
+
+
+def require_device(device_type: str) -> None:
+    """Activate the backend with this device string.
+
+    Raises DeviceError for a device nobody knows, PluginError when its plugin is not installed or cannot be used,
+    DisabledError when configuration disables it.
+    """
+    if ("device", device_type) not in ACTIVE:
+        current_manager().require("device", device_type)
+
+
+def require_functionality(name: str) -> None:
+    """Activate the plugin of a functionality. Raises PluginError, and DisabledError when `keys.disable` names it."""
+    from turnout import config
+
+    if config.key_disabled(name, name):
+        from turnout.errors import plugins as errors
+
+        raise errors.functionality_disabled(name, str(config.origin("keys.disable")))
+    if ("functionality", name) not in ACTIVE:
+        current_manager().require("functionality", name)
+
+
+def require_namespace(namespace: str) -> bool:
+    """Activate the plugins with operators in a namespace; False when nobody is known to have any.
+
+    Raises PluginError when they are not installed or none of them can be used.
+    """
+    return ("namespace", namespace) in ACTIVE or current_manager().require_namespace(namespace)
+
+
+def require_plugin(name: str) -> PluginRecord:
+    """Activate a plugin by its name. Raises PluginError or DisabledError, from the original cause if there is one."""
+    return current_manager().activate(name)
+
+
+def activate(name: str) -> PluginRecord:
+    """The same as `require_plugin`, for people."""
+    return current_manager().activate(name)
+
+
+def deactivate(name: str, *, with_dependents: bool = False) -> None:
+    """Take back all that an active plugin registered; what it overrode is back.
+
+    It is activated again when it is next needed: to keep it away, name it in `plugins.disable`. Raises PluginError, and
+    does nothing, while other active plugins require it, unless `with_dependents`, which deactivates those first.
+    """
+    current_manager().deactivate(name, with_dependents=with_dependents)
+
+
+def all_plugins() -> list[PluginRecord]:
+    """Every installed plugin with its state, reason and remedy. Runs no plugin code, raises nothing for broken ones."""
+    return current_manager().records()
+
+
+def provider_of(kind: str, name: str) -> str | None:
+    """The package that provides a "device", "backend", "functionality", "namespace" or "plugin"; None if none is known.
+
+    An installed package comes first, then those of the data file `providers.json`.
+    """
+    from turnout.plugins import providers
+
+    wanted = name if kind == "plugin" else f"{kind}:{name}"
+    for found in catalog().found:
+        if wanted in found.claims or (kind == "plugin" and found.name == name):
+            return found.distribution
+    return providers.provider_of(kind, name)
+
+
+def reset_discovery() -> None:
+    """Look at the environment anew: for packages installed since, and to try failed plugins again. Active ones stay."""
+    global _catalog
+    with LOCK:
+        _catalog = None
+        if _manager is not None:
+            _manager.reset()
+
+
+def warn(text: str) -> None:
+    """Issue a PluginWarning."""
+    import warnings
+
+    from turnout.errors import PluginWarning
+
+    warnings.warn(text, PluginWarning, stacklevel=3)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "hookimpl":
+        from turnout.plugins.hooks import hookimpl
+
+        return hookimpl
+    if name == "PluginRecord":
+        from turnout.plugins.records import PluginRecord
+
+        return PluginRecord
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

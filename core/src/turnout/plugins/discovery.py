@@ -1,0 +1,253 @@
+"""Finds the plugins that are installed: entry points of the group `turnout.plugins`, and the manifests they name.
+
+Nothing is imported and nothing is run: the manifest is a file of the distribution whose entry point names it, found
+through what that distribution recorded about itself. A module of the same name elsewhere on sys.path cannot stand in.
+What cannot be read is a `Found` with its error; discovery itself does not fail.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import importlib_metadata
+from importlib_metadata import Distribution
+
+from turnout.errors import ManifestError
+from turnout.errors import plugins as errors
+from turnout.keys import KEYS
+from turnout.plugins import PLUGIN_API, providers
+from turnout.plugins.manifest import STANDARD_KEYS, Manifest, Option, api_of, claims, load, parse
+
+GROUP = "turnout.plugins"
+
+
+@dataclass(frozen=True)
+class Found:
+    """One entry point. `manifest` is None when `error` or `incompatible` says why."""
+
+    name: str
+    distribution: str
+    version: str
+    entry: str
+    path: Path | None = None
+    manifest: Manifest | None = None
+    error: ManifestError | None = None
+    incompatible: str = ""
+    claims: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def owner(self) -> str:
+        """The distribution and its version."""
+        return f"{self.distribution} {self.version}".strip()
+
+    @property
+    def origin(self) -> str:
+        """The distribution, its version and the file."""
+        return f"{self.owner} ({self.path})" if self.path is not None else self.owner
+
+
+def normal(distribution: str) -> str:
+    """The name of a distribution as packaging tools compare it."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def find() -> list[Found]:
+    """Every plugin of the environment, by name and then distribution."""
+    found: list[Found] = []
+    seen = set()
+    for distribution in importlib_metadata.distributions():
+        name = _name(distribution)
+        if name is None or normal(name) in seen:
+            continue  # an earlier folder of sys.path has the one that would be imported
+        seen.add(normal(name))
+        text = distribution.read_text("entry_points.txt")
+        if text and GROUP in text:
+            found += _plugins_of(distribution, name)
+    return sorted(found, key=lambda f: (f.name, normal(f.distribution)))
+
+
+def _name(distribution: Distribution) -> str | None:
+    try:
+        metadata: Any = distribution.metadata
+        name = metadata["Name"]
+    except Exception:  # noqa: BLE001 - a folder that some tool left half-written says nothing, whatever it raises
+        return None
+    return name if isinstance(name, str) and name else None
+
+
+def _plugins_of(distribution: Distribution, name: str) -> Iterator[Found]:
+    version = distribution.version or ""
+    try:
+        entries = [(e.name, e.value) for e in distribution.entry_points if e.group == GROUP]
+    except Exception as error:  # noqa: BLE001 - another package's metadata is broken; recorded under its name
+        problem = errors.manifest_not_accepted(f"{name} {version}", "entry_points.txt", [("why", str(error))])
+        yield Found(name, name, version, "", error=problem)
+        return
+    for entry, value in entries:
+        yield read(distribution, name, version, entry, value)
+
+
+def read(distribution: Distribution, name: str, version: str, entry: str, value: str, api: str = "") -> Found:
+    """What one entry point and its manifest say."""
+    owner = f"{name} {version}".strip()
+    package, _, file = (part.strip() for part in value.partition(":"))
+    here = Found(entry, name, version, value)
+    if not re.fullmatch(r"[A-Za-z_][\w.]*:[\w.-]+\.toml", f"{package}:{file}"):
+        text = f"expected 'package:plugin.toml', got {value!r}"
+        problem = errors.manifest_not_accepted(owner, "entry_points.txt", [(GROUP, f"{entry}: {text}")])
+        return Found(entry, name, version, value, error=problem)
+    relative = (*package.split("."), file)
+    looked: list[str] = []
+    path = locate(distribution, relative, looked)
+    if path is None:
+        return Found(entry, name, version, value, error=errors.manifest_not_found(owner, f"{entry} = {value}", looked))
+    here = Found(entry, name, version, value, path)
+    try:
+        document, lines = load(path, owner)
+        claimed = claims(document)
+        here = Found(entry, name, version, value, path, claims=claimed)
+        why = incompatibility(api_of(document), api or PLUGIN_API)
+        if why:
+            return Found(entry, name, version, value, path, incompatible=why, claims=claimed)
+        manifest = parse(
+            document, lines, path, plugin=entry, package=package, distribution=name, version=version
+        )  # fmt: skip
+    except ManifestError as error:
+        return Found(entry, name, version, value, here.path, error=error, claims=here.claims)
+    return Found(entry, name, version, value, path, manifest, claims=claimed)
+
+
+def incompatibility(needed: tuple[int, int] | None, core: str) -> str:
+    """Why a plugin built for one plugin-API cannot work with another; "" when it can.
+
+    The same major and a minor that is not newer than core's: a minor only adds.
+    """
+    major, minor = (int(part) for part in core.split("."))
+    if needed is None or (needed[0] == major and needed[1] <= minor):
+        return ""
+    return f"it was built for plugin-API {needed[0]}.{needed[1]}; this turnout-core has {core}"
+
+
+# ---- where the manifest is
+
+
+def locate(distribution: Distribution, relative: tuple[str, ...], looked: list[str]) -> Path | None:
+    """The file `relative` of a distribution, from what that distribution recorded; None when it has none.
+
+    In order: the recorded files; the folders of its own .pth file or the mapping of its own import finder (editable
+    installs); the project folder of direct_url.json. Folders that were looked in are added to `looked`.
+    """
+    recorded = [(file.parts, Path(str(file.locate()))) for file in distribution.files or ()]
+    for parts, path in recorded:
+        if parts == relative and path.is_file():
+            return path
+    candidates = [candidate for parts, path in recorded for candidate in _editable(parts[-1], path, relative)]
+    candidates += _direct(distribution, relative)
+    if not recorded or distribution.read_text("RECORD") is None:
+        # Packagers of systems drop RECORD, and `setup.py develop` never had one: the folder of the metadata it is.
+        candidates.append(Path(str(distribution.locate_file("/".join(relative)))))
+    for path in candidates:
+        if path.is_file():
+            return path
+        looked.append(str(path))
+    return None
+
+
+def _editable(name: str, path: Path, relative: tuple[str, ...]) -> Iterator[Path]:
+    if name.endswith(".pth"):
+        for line in _text(path).splitlines():
+            if line.strip() and not line.startswith(("import ", "import\t", "#")):
+                yield Path(path.parent, line.strip(), *relative)
+    elif name.startswith("__editable__") and name.endswith(".py"):
+        for package, folder in _mapping(_text(path)).items():
+            parts = tuple(package.split("."))
+            if relative[: len(parts)] == parts:
+                yield Path(folder, *relative[len(parts) :])
+
+
+def _mapping(source: str) -> dict[str, str]:
+    """The table of setuptools' import finder, read without running it."""
+    try:
+        for statement in ast.parse(source).body:
+            targets = [statement.target] if isinstance(statement, ast.AnnAssign) else getattr(statement, "targets", [])
+            if any(isinstance(target, ast.Name) and target.id == "MAPPING" for target in targets):
+                value = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+                return {str(package): str(folder) for package, folder in value.items()}
+    except (SyntaxError, ValueError, AttributeError):
+        pass
+    return {}
+
+
+def _direct(distribution: Distribution, relative: tuple[str, ...]) -> Iterator[Path]:
+    try:
+        direct = json.loads(distribution.read_text("direct_url.json") or "{}")
+        url = urlsplit(direct.get("url", ""))
+        editable = direct.get("dir_info", {}).get("editable") is True
+    except (ValueError, AttributeError):
+        return
+    if editable and url.scheme == "file":
+        project = unquote(url.path)
+        yield Path(project, "src", *relative)
+        yield Path(project, *relative)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+# ---- what configuration asks
+
+
+class Catalog:
+    """The names that configuration may use: plugins, their options and distributions, keys."""
+
+    def __init__(self, found: list[Found]) -> None:
+        self.found = found
+
+    def plugin_names(self) -> list[str]:
+        """The plugins that are installed, broken ones included."""
+        return list(dict.fromkeys(f.name for f in self.found))
+
+    def known_elsewhere(self) -> list[str]:
+        """Plugins of known packages, installed or not."""
+        return list(providers.data())
+
+    def distributions_of(self, plugin: str) -> list[str]:
+        """Who provides a plugin: what is installed, or else the package that is known for it."""
+        installed = [f.distribution for f in self.found if f.name == plugin]
+        known = providers.data().get(plugin)
+        return installed or ([known["distribution"]] if known is not None else [])
+
+    def options_of(self, plugin: str) -> Mapping[str, Option] | None:
+        """A plugin's options; None where no manifest of it can be read."""
+        manifests = [f.manifest for f in self.found if f.name == plugin and f.manifest is not None]
+        if not manifests:
+            return None
+        return {name: option for manifest in reversed(manifests) for name, option in manifest.options.items()}
+
+    def key_names(self) -> list[str]:
+        """Functionalities and runtime keys, those of installed and of known plugins included."""
+        backends = list(KEYS.backends)
+        prefixes = {f.name: f.prefix for f in KEYS.functionalities}
+        names = [*prefixes, *STANDARD_KEYS]
+        for found in self.found:
+            if found.manifest is not None:
+                backends += [backend.name for backend in found.manifest.backends]
+                names += [key.name for key in found.manifest.keys]
+                prefixes.update((key.name, key.prefix) for key in found.manifest.keys if key.name not in prefixes)
+        for known in providers.data().values():
+            backends += known["backends"]
+            names += known["functionalities"]
+        names += ["Autocast" + backend for backend in backends]
+        names += [prefix + backend for prefix in prefixes.values() if prefix is not None for backend in backends]
+        return list(dict.fromkeys(names))

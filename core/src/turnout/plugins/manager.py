@@ -1,0 +1,337 @@
+"""The plugins of the process: asks `states` what each one's state is, and activates and deactivates.
+
+Everything happens under the one lock. What is active stays so until it is deactivated or disabled; every other state is
+judged anew whenever configuration or the environment was read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from turnout import config, plugins
+from turnout.config import LOCK
+from turnout.errors import ConfigError, DisabledError, PluginError
+from turnout.errors import plugins as errors
+from turnout.plugins import ACTIVE, providers
+from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate
+from turnout.plugins.discovery import Found, normal
+from turnout.plugins.records import BROKEN, PluginRecord
+from turnout.plugins.states import Identity, Judge, Verdict, identity, record
+
+
+def _registry_library(name: str, /, *, distribution: str, version: str) -> object:
+    from turnout.registry import Library
+
+    return Library(name, distribution=distribution, version=version)
+
+
+class Manager:
+    """States and activation. `library_factory` makes what a plugin registers through; tests pass their own."""
+
+    def __init__(self, library_factory: LibraryFactory | None = None) -> None:
+        self._factory: LibraryFactory = library_factory or _registry_library  # type: ignore[assignment]
+        self._active: dict[str, Active] = {}  # in the order of activation
+        self._activating: list[str] = []
+        self._past: dict[Identity, Verdict] = {}
+        self._warned: set[Identity] = set()
+        self._unsubscribe: Callable[[], None] | None = None
+        self._judge: Judge | None = None
+
+    # ---- what there is
+
+    def records(self) -> list[PluginRecord]:
+        """Every installed plugin. With a configuration that cannot be read, as if there were none."""
+        with LOCK:
+            try:
+                judge = self._judged()
+            except ConfigError:
+                judge = Judge(plugins.catalog().found, _default, self._past)
+            return [self._record(found, judge) for found in plugins.catalog().found]
+
+    def _judged(self) -> Judge:
+        if self._judge is None:
+            if self._unsubscribe is None:
+                self._unsubscribe = config.on_change(self._configuration_changed)
+            judge = Judge(plugins.catalog().found, _configured, self._past)
+            self._judge = judge
+        return self._judge
+
+    def _record(self, found: Found, judge: Judge) -> PluginRecord:
+        active = self._active.get(found.name)
+        if active is not None and identity(active.found) == identity(found):
+            return record(found, ("active", "", "", None))
+        return record(found, judge.verdict(found))
+
+    def _find(self, name: str) -> list[Found]:
+        return [found for found in plugins.catalog().found if found.name == name]
+
+    def _survey(self) -> None:
+        """Warn once about each broken plugin nobody asked for; with `strict`, raise for all of them."""
+        judge = self._judged()
+        records = [self._record(found, judge) for found in plugins.catalog().found]
+        broken = [r for r in records if r.state in BROKEN]
+        if broken and config.get("strict"):
+            raise errors.strict([r.line() for r in broken])
+        for each in broken:
+            key = (each.name, normal(each.distribution))
+            if key not in self._warned:
+                self._warned.add(key)
+                plugins.warn(each.line())
+
+    # ---- asking for what plugins provide
+
+    def require(self, kind: str, name: str) -> None:
+        """Activate the plugin that provides a device or functionality. Raises as `plugins.require_device` says."""
+        with LOCK:
+            if (kind, name) in ACTIVE:
+                return
+            claim = f"{kind}:{name}"
+            claiming = [found for found in plugins.catalog().found if claim in found.claims]
+            if not claiming:
+                self._survey()
+                raise self._nobody(kind, name)
+            asked = f"device {name!r}" if kind == "device" else name
+            self._expect(claiming)
+            self._survey()
+            self._activate(self._best(claiming), asked)
+
+    def require_namespace(self, namespace: str) -> bool:
+        """Activate all plugins with operators in a namespace; what is broken beside one that works is only recorded."""
+        with LOCK:
+            claim = f"namespace:{namespace}"
+            claiming = [found for found in plugins.catalog().found if claim in found.claims]
+            if not claiming:
+                package = providers.provider_of("namespace", namespace)
+                if package is not None:
+                    raise errors.not_installed(f"the operators {namespace}::*", package, self._broken())
+                return False
+            self._expect(claiming)
+            self._survey()
+            problems: list[PluginError | DisabledError] = []
+            for found in claiming:
+                try:
+                    self._activate(found, f"the operators {namespace}::*")
+                except (PluginError, DisabledError) as error:
+                    problems.append(error)
+            if len(problems) == len(claiming):
+                raise problems[0]
+            for found in claiming:
+                self._warn_of(found)
+            ACTIVE.add(("namespace", namespace))
+            return True
+
+    def _warn_of(self, found: Found) -> None:
+        each = self._record(found, self._judged())
+        if each.state in BROKEN and identity(found) not in self._warned:
+            self._warned.add(identity(found))
+            plugins.warn(each.line())
+
+    def _expect(self, asked: list[Found]) -> None:
+        """What is asked for raises; it needs no warning besides."""
+        self._warned.update(identity(found) for found in asked)
+
+    def _best(self, claiming: list[Found]) -> Found:
+        """The one to activate, or the one whose state is the answer: usable before disabled before broken."""
+        order = ("active", "discovered", "unavailable", "blocked", "conflict", "failed", "incompatible", "disabled")
+        judge = self._judged()
+        return min(claiming, key=lambda found: order.index(self._record(found, judge).state))
+
+    def _nobody(self, kind: str, name: str) -> Exception:
+        package = providers.provider_of(kind, name)
+        if package is not None:
+            asked = f"device {name!r}" if kind == "device" else name
+            return errors.not_installed(asked, package, self._broken())
+        prefix = f"{kind}:"
+        installed = sorted(
+            {c[len(prefix) :] for f in plugins.catalog().found for c in f.claims if c.startswith(prefix)}
+        )
+        near = _near(name, [*installed, *providers.known(kind)])
+        if kind == "device":
+            return errors.unknown_device(name, installed, near, self._broken())
+        return errors.unknown(kind, name, installed, near, self._broken())
+
+    def _broken(self) -> list[str]:
+        return [r.line() for r in self.records() if r.state in BROKEN]
+
+    # ---- activation
+
+    def activate(self, name: str) -> PluginRecord:
+        """Activate a plugin by name. Raises PluginError or DisabledError."""
+        with LOCK:
+            claiming = self._find(name)
+            if not claiming:
+                package = providers.provider_of("plugin", name)
+                if package is not None:
+                    raise errors.not_installed(f"the plugin {name}", package, self._broken())
+                known = plugins.catalog().plugin_names()
+                raise errors.unknown(
+                    "the plugin", name, known, _near(name, [*known, *providers.data()]), self._broken()
+                )
+            self._expect(claiming)
+            self._survey()
+            self._activate(self._best(claiming), "")
+            return self._record(self._active[name].found, self._judged())
+
+    def _activate(self, found: Found, asked: str) -> None:
+        if found.name in self._active:
+            return
+        if found.name in self._activating:
+            raise errors.activating_already(found.name, self._activating)
+        self._forget_unavailable(found.name, set())
+        verdict = self._judged().verdict(found)
+        if verdict[0] != "discovered":
+            raise _unusable(found, verdict, asked)
+        assert found.manifest is not None
+        self._activating.append(found.name)
+        try:
+            for name in found.manifest.requires_plugins:
+                self._require_for(found, name, asked)
+            self._active[found.name] = self._attempt(found, asked)
+        finally:
+            self._activating.pop()
+        ACTIVE.update(_claims(found))
+
+    def _require_for(self, found: Found, name: str, asked: str) -> None:
+        try:
+            self._activate(self._best(self._find(name)), "")
+        except (PluginError, DisabledError) as error:
+            verdict = self._judged().verdict(found)
+            if verdict[0] == "discovered":
+                raise  # not the requirement's state was the problem, but that it is being activated
+            raise _unusable(found, verdict, asked, cause=error) from error
+
+    def _attempt(self, found: Found, asked: str) -> Active:
+        try:
+            return activate(found, self._factory)
+        except UnavailableError as error:
+            assert found.manifest is not None
+            remedy = next((need.install for need in found.manifest.needs), "")
+            verdict: Verdict = ("unavailable", str(error), remedy, None)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything; it is kept and shown
+            reason = f"{type(error).__name__}: {error}" + _place(error)
+            remedy = f"upgrade {found.distribution}, tell its authors, or name {found.name} in plugins.disable"
+            verdict = ("failed", reason, remedy, error)
+        self._past[identity(found)] = verdict
+        self._judge = None
+        raise _unusable(found, verdict, asked) from verdict[3]
+
+    def _forget_unavailable(self, name: str, seen: set[str]) -> None:
+        """What was missing for a plugin or for what it requires, such as a device, may be there by now."""
+        seen.add(name)
+        for found in self._find(name):
+            past = self._past.get(identity(found))
+            if past is not None and past[0] == "unavailable":
+                del self._past[identity(found)]
+            if past is None or past[0] != "failed":
+                self._judge = None  # modules are looked for when it is judged
+            for required in found.manifest.requires_plugins if found.manifest is not None else ():
+                if required not in seen:
+                    self._forget_unavailable(required, seen)
+
+    # ---- deactivation
+
+    def deactivate(self, name: str, *, with_dependents: bool = False) -> None:
+        """Deactivate a plugin by name; one that is not active is left as it is. Raises PluginError."""
+        with LOCK:
+            if name not in self._active:
+                if not self._find(name):
+                    known = plugins.catalog().plugin_names()
+                    raise errors.unknown("the plugin", name, known, _near(name, known), self._broken())
+                return
+            dependents = self._dependents(name)
+            if dependents and not with_dependents:
+                raise errors.has_dependents(name, dependents)
+            problems = [(each, self._deactivate(each)) for each in [*dependents, name]]
+            for each, problem in problems:
+                if problem is not None:
+                    raise errors.deactivation_failed(each, f"{type(problem).__name__}: {problem}") from problem
+
+    def _dependents(self, name: str) -> list[str]:
+        """Active plugins that require it, directly or not, the newest first."""
+        needed = {name}
+        found = []
+        for each, active in self._active.items():
+            assert active.found.manifest is not None
+            if needed.intersection(active.found.manifest.requires_plugins):
+                needed.add(each)
+                found.append(each)
+        return found[::-1]
+
+    def _deactivate(self, name: str) -> BaseException | None:
+        active = self._active.pop(name)
+        ACTIVE.clear()
+        ACTIVE.update(claim for other in self._active.values() for claim in _claims(other.found))
+        return active.deactivate()
+
+    def _configuration_changed(self, names: frozenset[str]) -> None:
+        """Judge anew; active plugins that are disabled now are deactivated, with those that require them."""
+        if not any(name.startswith("plugins.") for name in names):
+            return
+        with LOCK:
+            self._judge = None
+            judge = self._judged()
+            self._forget_namespaces()
+            for name in list(self._active):
+                active = self._active.get(name)
+                if active is not None and judge.verdict(active.found)[0] in ("disabled", "conflict", "blocked"):
+                    try:
+                        self.deactivate(name, with_dependents=True)
+                    except PluginError as error:  # it is gone all the same, and the setting is in force
+                        plugins.warn(str(error))
+
+    @staticmethod
+    def _forget_namespaces() -> None:
+        ACTIVE.difference_update([pair for pair in ACTIVE if pair[0] == "namespace"])
+
+    def reset(self) -> None:
+        """Forget failures and warnings; the next question looks at the environment again."""
+        with LOCK:
+            self._past.clear()
+            self._warned.clear()
+            self._judge = None
+            self._forget_namespaces()
+
+
+def _claims(found: Found) -> set[tuple[str, str]]:
+    """What `plugins.ACTIVE` holds for a plugin: not its namespaces, of which other plugins may have a part."""
+    pairs = {(kind, name) for kind, _, name in (claim.partition(":") for claim in found.claims)}
+    return {pair for pair in pairs if pair[0] != "namespace"}
+
+
+def _configured(name: str) -> tuple[object, int, str]:
+    value = config.current_store().value(name)
+    return value.value, value.rank, str(value.origin)
+
+
+def _default(name: str) -> tuple[object, int, str]:
+    return (None if name.startswith("plugins.choose.") else ()), 99, "default"
+
+
+def _near(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, known, 1, 0.6)), "")
+
+
+def _place(error: BaseException) -> str:
+    """Where the innermost frame of a traceback is, as " (file:line)"."""
+    trace = error.__traceback__
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})"
+
+
+def _unusable(
+    found: Found, verdict: Verdict, asked: str, cause: BaseException | None = None
+) -> PluginError | DisabledError:
+    state, reason, remedy, error = verdict
+    problem = errors.unusable(found.name, state, _indented(reason), found.origin, remedy, asked)
+    problem.__cause__ = cause or error
+    return problem
+
+
+def _indented(reason: str) -> str:
+    """A reason of several lines below its label."""
+    return reason.replace("\n", "\n           ")

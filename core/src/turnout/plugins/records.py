@@ -1,0 +1,54 @@
+"""What is known about one plugin: its state, why, and what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from turnout.plugins.manifest import Manifest
+
+# state -> what it means; `manager` decides, in this order where several would hold
+STATES = {
+    "failed": "its manifest is wrong, or activating it raised",
+    "incompatible": "it was built for another plugin-API",
+    "conflict": "another distribution has the same plugin, or another plugin provides the same",
+    "disabled": "configuration says so",
+    "blocked": "a plugin that it requires cannot be used",
+    "unavailable": "a module or a device is missing",
+    "discovered": "it is activated when it is first needed",
+    "active": "it is in use",
+}
+# States in which a plugin, though nobody asked for it, is worth a warning.
+BROKEN = ("failed", "incompatible", "conflict")
+
+
+@dataclass(frozen=True)
+class PluginRecord:
+    """One installed plugin of one distribution.
+
+    state     a key of STATES; `reason` and `remedy` are lines for people, empty where there is nothing to say
+    origin    distribution, version and the manifest's path; `path` alone is the manifest's path, "" when not found
+    provides  "backend:CUDA", "device:cuda", "functionality:Tracer", "namespace:mylib", as far as it can be read
+    error     the exception, with its traceback, of a failed one
+    """
+
+    name: str
+    distribution: str
+    version: str
+    state: str
+    reason: str = ""
+    remedy: str = ""
+    origin: str = ""
+    path: str = ""
+    kind: str = ""
+    summary: str = ""
+    module: str = ""
+    api: str = ""
+    requires: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()
+    error: BaseException | None = None
+    manifest: Manifest | None = None
+
+    def line(self) -> str:
+        """Name, distribution, state and the first line of the reason."""
+        reason = self.reason.partition("\n")[0]
+        return f"{self.name} ({self.distribution} {self.version}): {self.state}" + (f", {reason}" if reason else "")

@@ -1,0 +1,196 @@
+"""Decides the state of every plugin that is not active, from manifests, configuration, and past attempts.
+
+Nothing here runs plugin code, and the outcome does not depend on the order in which plugins are found.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+
+from turnout.plugins import providers
+from turnout.plugins.discovery import Found, normal
+from turnout.plugins.records import PluginRecord
+
+# State, reason and remedy; error for what raised.
+Verdict = tuple[str, str, str, BaseException | None]
+Identity = tuple[str, str]  # plugin name, normalised distribution
+FINE: Verdict = ("discovered", "", "", None)
+
+
+def identity(found: Found) -> Identity:
+    """What tells plugins apart: two distributions may claim one name."""
+    return found.name, normal(found.distribution)
+
+
+class Judge:
+    """Judges all that was found, once; ask `verdict` for each.
+
+    `setting` reads the configuration: name -> (value, rank of its source, origin in words).
+    """
+
+    def __init__(
+        self,
+        found: list[Found],
+        setting: Callable[[str], tuple[object, int, str]],
+        past: Mapping[Identity, Verdict],
+    ) -> None:
+        self._found = found
+        self._setting = setting
+        self._past = past
+        self._verdicts: dict[Identity, Verdict] = {}
+        self._usable = {f.name: f for f in found if self._own(f) == FINE}
+        self._claimed = self._claims()
+
+    def verdict(self, found: Found) -> Verdict:
+        """The state of one plugin."""
+        key = identity(found)
+        if key not in self._verdicts:
+            verdict = self._own(found)
+            if verdict == FINE:
+                verdict = self._rival(found) or self._circle(found) or self._requirements(found) or self._last(found)
+            self._verdicts[key] = verdict
+        return self._verdicts[key]
+
+    def _own(self, found: Found) -> Verdict:
+        """What can be said without looking at what others provide."""
+        conflict = self._same_name(found)
+        if conflict is not None:
+            return conflict
+        if found.error is not None:
+            remedy = f"upgrade {found.distribution}, or tell its authors"
+            return "failed", str(found.error), remedy, found.error
+        if found.incompatible:
+            return "incompatible", found.incompatible, f"pip install --upgrade {found.distribution} turnout-core", None
+        return self._switch(found)
+
+    def _same_name(self, found: Found) -> Verdict | None:
+        rivals = [f for f in self._found if f.name == found.name]
+        if len(rivals) == 1:
+            return None
+        name = f"plugins.choose.{found.name}"
+        chosen, _, origin = self._setting(name)
+        if chosen is None:
+            both = " and ".join(f.owner for f in rivals)
+            remedy = f'choose one: [plugins.choose] {found.name} = "{found.distribution}"'
+            return "conflict", f"{both} have a plugin of this name", remedy, None
+        if normal(str(chosen)) != normal(found.distribution):
+            return "disabled", f"{name} is {chosen!r} ({origin})", f"set {name} to {found.distribution!r}", None
+        return None
+
+    def _switch(self, found: Found) -> Verdict:
+        disable, disable_rank, origin = self._setting("plugins.disable")
+        enable, enable_rank, _ = self._setting("plugins.enable")
+        assert isinstance(disable, tuple)
+        assert isinstance(enable, tuple)
+        if found.name not in disable and "*" not in disable:
+            return FINE
+        # The stronger source decides; in one source, a name in `enable` is stronger than "*" in `disable`.
+        if found.name in enable and enable_rank <= disable_rank:
+            return FINE
+        named = f"names {found.name}" if found.name in disable else 'has "*"'
+        return "disabled", f"plugins.disable {named} ({origin})", "take it out, or name it in plugins.enable", None
+
+    def _claims(self) -> dict[str, list[str]]:
+        claimed: dict[str, list[str]] = {}
+        for name, found in sorted(self._usable.items()):
+            for claim in sorted(found.claims):
+                if not claim.startswith("namespace:"):  # one plugin may add kernels to another's operators
+                    claimed.setdefault(claim, []).append(name)
+        return claimed
+
+    def _rival(self, found: Found) -> Verdict | None:
+        for claim in sorted(found.claims):
+            others = [name for name in self._claimed.get(claim, ()) if name != found.name]
+            if others:
+                what = claim.replace(":", " ")
+                reason = f"the {what} is provided by {' and '.join(sorted([found.name, *others]))}"
+                return "conflict", reason, f"name all but one of them in plugins.disable, such as {others[0]}", None
+        return None
+
+    def _circle(self, found: Found) -> Verdict | None:
+        """Every plugin of a circle has failed, whichever is asked for first; those outside that need it are blocked."""
+        paths = [[found.name]]
+        seen = set()
+        while paths:
+            path = paths.pop()
+            for name in sorted(self._required(path[-1])):
+                if name == found.name:
+                    circle = " -> ".join([*path, name])
+                    return "failed", f"plugins require each other: {circle}", "tell their authors", None
+                if name not in seen:
+                    seen.add(name)
+                    paths.append([*path, name])
+        return None
+
+    def _required(self, name: str) -> set[str]:
+        manifests = [f.manifest for f in self._found if f.name == name]
+        return {required for manifest in manifests if manifest is not None for required in manifest.requires_plugins}
+
+    def _requirements(self, found: Found) -> Verdict | None:
+        assert found.manifest is not None
+        for name in found.manifest.requires_plugins:
+            required = [f for f in self._found if f.name == name]
+            if not required:
+                package = providers.provider_of("plugin", name)
+                remedy = f"pip install {package}" if package else f"install the package that has the plugin {name}"
+                return "blocked", f"it requires the plugin {name}, which is not installed", remedy, None
+            verdicts = [self.verdict(f) for f in required]
+            if not any(verdict[0] == "discovered" for verdict in verdicts):
+                state, reason, remedy, error = min(verdicts, key=lambda v: v[0] == "disabled")
+                return "blocked", f"it requires the plugin {name}, which is {state}: {reason}", remedy, error
+        return None
+
+    def _last(self, found: Found) -> Verdict:
+        assert found.manifest is not None
+        past = self._past.get(identity(found))
+        if past is not None and past[0] == "failed":
+            return past
+        for need in found.manifest.needs:
+            if not importable(need.module):
+                return "unavailable", f"the module {need.module} is not installed", need.install, None
+        return past if past is not None else FINE
+
+
+def importable(module: str) -> bool:
+    """Whether a module could be found, without importing it or a package above it."""
+    if module in sys.modules:
+        return True
+    top, *rest = module.split(".")
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):
+        return False
+    name = top
+    for part in rest:
+        if spec is None or spec.submodule_search_locations is None:
+            return False
+        name = f"{name}.{part}"
+        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    return spec is not None
+
+
+def record(found: Found, verdict: Verdict) -> PluginRecord:
+    """What people are shown."""
+    state, reason, remedy, error = verdict
+    manifest = found.manifest
+    return PluginRecord(
+        name=found.name,
+        distribution=found.distribution,
+        version=found.version,
+        state=state,
+        reason=reason,
+        remedy=remedy,
+        origin=found.origin,
+        path=str(found.path or ""),
+        kind=manifest.kind if manifest is not None else "",
+        summary=manifest.summary if manifest is not None else "",
+        module=manifest.module if manifest is not None else "",
+        api=".".join(map(str, manifest.api)) if manifest is not None else "",
+        requires=manifest.requires_plugins if manifest is not None else (),
+        provides=tuple(sorted(found.claims)),
+        error=error,
+        manifest=manifest,
+    )

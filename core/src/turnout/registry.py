@@ -1,0 +1,499 @@
+"""The registry: operators, fallbacks, backends, and libraries of registrations that can be undone.
+
+One lock orders all changes. Every change is: check, mutate, clear the caches it can affect; a check that fails leaves
+everything as it was. `Library` is the one way to change a registry, and `undo` takes back all that it did, newest first.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from turnout.errors import ConflictError, RegistrationError, UniverseError, UnknownOperatorError
+from turnout.errors import registry as texts
+from turnout.kernels import BOXED, FALLTHROUGH, INTERNAL, UNBOXED, Kernel
+from turnout.keys import KEYS, Functionality
+from turnout.operators import Operator, Packet
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from turnout.backends import Backend
+    from turnout.keys import KeySpace
+    from turnout.operators import Plan
+
+    Call = Callable[..., Any]
+
+
+class Registry:
+    """Everything registered over one key space. The process uses `REGISTRY`; tests build others."""
+
+    def __init__(self, keys: KeySpace) -> None:
+        self.keys = keys
+        self.lock = threading.RLock()
+        self.operators: dict[str, Operator] = {}
+        self.packets: dict[str, dict[str, Packet]] = {}
+        self.backends: dict[str, Backend] = {}
+        self.fallbacks: dict[str, Kernel] = {}
+        self.fallbacks_by_key: dict[str, Kernel] = {}
+        self._specializers: dict[int, Callable[[Operator], Any]] = {}
+        self._disabled: frozenset[str] = frozenset()
+        self.preferences: dict[str, str] = {}  # "aten::add.Tensor@CPU" -> library or distribution, from the configuration
+        self.services: dict[str, Any] = {}  # functionality -> what its plugin offers to core's public functions
+        self.generation = 0  # counts changes; what is derived from the registry compares it
+
+    # ---- looking up
+
+    def find(self, qualified_name: str) -> Operator:
+        """The operator "namespace::name.overload". Raises UnknownOperatorError naming near ones."""
+        op = self.operators.get(_without_default(qualified_name))
+        if op is None or not op.is_defined:
+            raise UnknownOperatorError(texts.unknown_operator(qualified_name, self))
+        return op
+
+    def packet(self, namespace: str, name: str) -> Packet | None:
+        """All overloads of a name, or None."""
+        return self.packets.get(namespace, {}).get(name)
+
+    def dangling(self) -> list[Operator]:
+        """Operators with kernels whose schema nobody has defined (yet)."""
+        with self.lock:
+            return [op for op in self.operators.values() if not op.is_defined and any(op.kernels.values())]
+
+    def key_set(self, args: Iterable[Any]) -> int:
+        """The key set of a call with these arguments, the state included."""
+        from turnout.state import DISPATCH
+
+        include, keep = DISPATCH.get()
+        ks = include
+        for tensor in tensors_in(args):
+            ks |= tensor.keys
+        return ks & keep
+
+    def specializer(self, fallback: Kernel) -> Callable[[Operator], Any] | None:
+        """The function that specialises a fallback per operator, if it has one."""
+        return self._specializers.get(id(fallback))
+
+    def is_disabled(self, key: str, functionality: str) -> bool:
+        """Whether configuration makes this slot fall through."""
+        return bool(self._disabled) and (key in self._disabled or functionality in self._disabled)
+
+    def set_disabled(self, keys: Iterable[str]) -> None:
+        """Replace the set of disabled functionalities and runtime keys."""
+        with self.lock:
+            self._disabled = frozenset(keys)
+            self.changed()
+
+    # ---- what wins at one operator and key
+
+    def winner(self, op: Operator, key: str, stack: list[Kernel]) -> Kernel:
+        """The kernel that stands among those registered at one key: the newest of the library that wins."""
+        libraries = {id(k.library): k.library for k in stack}
+        if len(libraries) == 1:
+            return stack[-1]
+        overriding = [k for k in stack if k.allow_override]
+        candidates = overriding or stack
+        preferred = self.preferences.get(f"{op.qualified_name}@{key}")
+        if preferred is not None:
+            chosen = [k for k in stack if k.library is not None and preferred in (k.library.name, k.library.distribution)]
+            candidates = chosen or candidates
+        return candidates[-1]
+
+    def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
+        """Raise ConflictError unless exactly one library would say allow_override, or configuration chooses."""
+        others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library]
+        if not others or f"{op.qualified_name}@{key}" in self.preferences:
+            return
+        overriding = {id(k.library) for k in (*others, kernel) if k.allow_override}
+        if len(overriding) != 1:
+            raise ConflictError(texts.conflict(op, key, others[-1], kernel, both_override=bool(overriding)))
+
+    # ---- changes, all under the lock
+
+    def changed(self, op: Operator | None = None) -> None:
+        """Clear the caches that a change can affect: one operator's, or everything."""
+        self.generation += 1
+        if op is not None:
+            op.cache.clear()
+            return
+        self._expand_fallbacks()
+        for each in self.operators.values():
+            each.forget_specializations()
+            each.cache.clear()
+
+    def _expand_fallbacks(self) -> None:
+        """Fallbacks by runtime key; one at an alias covers the keys of the alias that have none of their own."""
+        universe = self.keys.universe
+        expanded: dict[str, Kernel] = {}
+        for key, kernel in self.fallbacks.items():
+            for covered in universe.aliases.get(key, ()):
+                expanded[covered] = kernel
+        expanded.update({key: kernel for key, kernel in self.fallbacks.items() if key in universe.rank})
+        self.fallbacks_by_key = expanded
+
+    def set_specializer(self, fallback: Kernel, specialize: Callable[[Operator], Any] | None) -> None:
+        """Attach or remove the per-operator specialisation of a fallback."""
+        if specialize is None:
+            self._specializers.pop(id(fallback), None)
+        else:
+            self._specializers[id(fallback)] = specialize
+
+    def operator(self, qualified_name: str) -> Operator:
+        """The operator of that name, made as an undefined one when it is new: impl before define waits in it."""
+        op = self.operators.get(qualified_name)
+        if op is None:
+            op = self.operators[qualified_name] = Operator(self, qualified_name)
+        return op
+
+    def attach(self, op: Operator) -> None:
+        """Put a defined operator into its packet."""
+        packets = self.packets.setdefault(op.namespace, {})
+        packet = packets.get(op.name)
+        if packet is None:
+            packet = packets[op.name] = Packet(self, op.namespace, op.name)
+        packet.overloads[op.overload] = op
+        packet.changed()
+
+    def detach(self, op: Operator) -> None:
+        """Take an operator out of its packet, and an empty packet out of its namespace."""
+        packet = self.packets[op.namespace][op.name]
+        packet.overloads.pop(op.overload, None)
+        packet.changed()
+        if not packet.overloads:
+            del self.packets[op.namespace][op.name]
+
+    def on_device(self, op: Operator, plan: Plan, call: Call) -> Call:
+        """A backend slot's callable with the device check and guard that its key set and backend need."""
+        from turnout.backends import checked, mixed
+
+        names = self.keys.backends_in(plan.ks)
+        if op.device_check and len(names) > 1:
+            return mixed(op)
+        backend = self.backends.get(names[0]) if names else None
+        return checked(op, backend, call) if backend is not None and backend.indexed else call
+
+
+class Library:
+    """A group of registrations by one package, undone together.
+
+    name          for messages; usually the plugin's name or the namespace
+    distribution  and version: who brought it, shown by `explain` and in conflicts
+
+    This is the raw registry: it accepts any combination of alias keys. `turnout.library.Library` and yaml files refuse what
+    the conventions of declared operators refuse. Usable as a context manager that undoes on exit.
+    """
+
+    def __init__(self, name: str, *, distribution: str = "", version: str = "", registry: Registry | None = None) -> None:
+        self.name = name
+        self.distribution = distribution
+        self.version = version
+        self.registry = REGISTRY if registry is None else registry
+        self._undo: list[Callable[[], object]] = []
+        self._provided: list[str] = []
+
+    @property
+    def origin(self) -> str:
+        """`distribution version`, or the library's name when it has no distribution."""
+        return f"{self.distribution} {self.version}".strip() if self.distribution else self.name
+
+    def provided(self) -> set[str]:
+        """What it has registered, as "backend:CPU", "functionality:Tracer", "namespace:mylib", "fallback:Autograd"."""
+        return set(self._provided)
+
+    # ---- operators
+
+    def define(
+        self,
+        schema: str,
+        *,
+        namespace: str | None = None,
+        tags: Iterable[str] = (),
+        call: Call | None = None,
+        cache: dict[int, Call] | None = None,
+        trusted: bool = False,
+    ) -> Operator:
+        """Define an operator from its schema text, "name.overload(...) -> ..." or with "namespace::" in front.
+
+        `call` and `cache` are those of a generated stub. `trusted` skips parsing: the schema was checked when the stub was
+        generated. Raises SchemaError for a bad schema and ConflictError for a name that is defined already.
+        """
+        registry = self.registry
+        head = schema[: schema.index("(")] if "(" in schema else schema
+        if "::" not in head:
+            schema = f"{namespace or self.name}::{schema}"
+        qualified = schema[: schema.index("(")] if trusted else self._checked_name(schema)
+        with registry.lock:
+            op = registry.operator(qualified)
+            if op.is_defined:
+                raise ConflictError(texts.defined_twice(op, self))
+            if not trusted:
+                self._check_definition(op, schema)
+            op.schema_text = schema
+            op.tags = tuple(tags)
+            op.defined_by = self
+            if call is not None:
+                op.call = call
+            if cache is not None:
+                op.cache = cache
+            registry.attach(op)
+            registry.changed(op)
+            self._did(f"namespace:{op.namespace}", lambda: self._undefine(op))
+        return op
+
+    @staticmethod
+    def _checked_name(schema: str) -> str:
+        from turnout.schema import FunctionSchema
+
+        parsed = FunctionSchema.parse(schema)
+        return _without_default(str(parsed.name))
+
+    def _check_definition(self, op: Operator, schema: str) -> None:
+        """Ties with other overloads, and kernels that were waiting for this definition."""
+        from turnout.schema import FunctionSchema, overloads
+        from turnout.schema.kernels import check_kernel_signature
+
+        parsed = FunctionSchema.parse(schema)
+        packet = self.registry.packet(op.namespace, op.name)
+        if packet is not None:
+            overloads.check_no_tie([other.schema for other in packet], parsed)
+        for stack in op.kernels.values():
+            for kernel in stack:
+                if kernel.form == UNBOXED and not kernel.is_fallthrough:
+                    check_kernel_signature(kernel.fn, parsed, with_keyset=kernel.with_keyset)
+
+    def _undefine(self, op: Operator) -> None:
+        self.registry.detach(op)
+        op.undefine()
+        if not any(op.kernels.values()):
+            self.registry.operators.pop(op.qualified_name, None)
+
+    # ---- kernels
+
+    def impl(
+        self,
+        op_name: str,
+        key: str,
+        fn: Any,
+        *,
+        form: str = UNBOXED,
+        with_keyset: bool = False,
+        tracked_only: bool = False,
+        allow_override: bool = False,
+        calls_operators: bool = True,
+        binder: Callable[[Operator, Kernel, str], Call] | None = None,
+        label: str = "",
+    ) -> Kernel:
+        """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
+
+        The operator may be defined later. Raises KernelSignatureError when `fn` cannot take the schema's arguments,
+        UniverseError for an unknown key, ConflictError when another library holds the slot.
+        """
+        registry = self.registry
+        qualified = _without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
+        kernel = Kernel(
+            fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
+            calls_operators=calls_operators, binder=binder, label=label,
+        )  # fmt: skip
+        with registry.lock:
+            key = registry.keys.canonical(key)
+            known = registry.operators.get(qualified)
+            if known is not None and known.is_defined and form == UNBOXED and binder is None and fn is not FALLTHROUGH:
+                from turnout.schema.kernels import check_kernel_signature
+
+                check_kernel_signature(fn, known.schema, with_keyset=with_keyset)
+            if known is not None:
+                registry.check_conflict(known, key, kernel)
+            op = registry.operator(qualified)
+            op.kernels.setdefault(key, []).append(kernel)
+            registry.changed(op)
+            self._did(f"kernel:{qualified}@{key}", lambda: self._remove_kernel(op, key, kernel))
+        return kernel
+
+    def _remove_kernel(self, op: Operator, key: str, kernel: Kernel) -> None:
+        stack = op.kernels[key]
+        stack.remove(kernel)
+        if not stack:
+            del op.kernels[key]
+        if not op.is_defined and not op.kernels:
+            self.registry.operators.pop(op.qualified_name, None)
+        self.registry.changed(op)
+
+    def fallback(
+        self,
+        key: str,
+        fn: Any,
+        *,
+        form: str = BOXED,
+        tracked_only: bool = False,
+        calls_operators: bool = True,
+        specialize: Callable[[Operator], Any] | None = None,
+        label: str = "",
+    ) -> Kernel:
+        """Register the fallback of a runtime key, or of the alias Autograd, for all operators: boxed, or FALLTHROUGH.
+
+        `specialize(op)` may give each operator its own: a function of the same form, a Kernel, or None for "missing".
+        Raises RegistrationError when the key has a fallback already.
+        """
+        registry = self.registry
+        kernel = Kernel(
+            fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label
+        )
+        with registry.lock:
+            key = registry.keys.canonical(key)
+            if key in registry.fallbacks:
+                raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
+            registry.fallbacks[key] = kernel
+            registry.set_specializer(kernel, specialize)
+            registry.changed()
+            self._did(f"fallback:{key}", lambda: self._remove_fallback(key, kernel))
+        return kernel
+
+    def _remove_fallback(self, key: str, kernel: Kernel) -> None:
+        del self.registry.fallbacks[key]
+        self.registry.set_specializer(kernel, None)
+        self.registry.changed()
+
+    def fallthrough(self, key: str) -> Kernel:
+        """Let every operator without a kernel at `key` pass on to the next key."""
+        return self.fallback(key, FALLTHROUGH, form=INTERNAL)
+
+    # ---- the universe
+
+    def backend(self, backend: Backend) -> None:
+        """Add a backend: its name to the universe, its device string to `turnout.device`.
+
+        Raises UniverseError when either is taken.
+        """
+        from turnout.devices import register_device_type, unregister_device_type
+
+        registry = self.registry
+        with registry.lock:
+            registry.keys.add_backend(backend.name, functional_only=backend.functional_only)
+            try:
+                register_device_type(backend.device_type, backend)
+            except UniverseError:
+                registry.keys.remove_backend(backend.name)
+                raise
+            backend.keys = registry.keys.tensor_bits(backend.name)
+            registry.backends[backend.name] = backend
+            registry.changed()
+
+            def undo() -> None:
+                registry.backends.pop(backend.name, None)
+                unregister_device_type(backend.device_type)
+                registry.keys.remove_backend(backend.name)
+                registry.changed()
+
+            self._did(f"backend:{backend.name}", undo)
+
+    def functionality(
+        self,
+        name: str,
+        *,
+        per_backend: str | None = None,
+        before: str | None = None,
+        after: str | None = None,
+        backend_key: bool = False,
+        opt_in: bool = False,
+        optional: bool = False,
+    ) -> None:
+        """Place a functionality in the list, which goes from lowest to highest priority.
+
+        per_backend  None for one key of that name, else the prefix of one key per backend
+        backend_key  whether those keys count as backend keys for the composite aliases
+        opt_in       it starts excluded; `state.include` switches it on
+        optional     untracked calls pass over its slots where they are missing
+        """
+        registry = self.registry
+        row = Functionality(
+            name, per_backend, before=before, after=after, opt_in=opt_in, optional=optional, backend_key=backend_key
+        )
+        with registry.lock:
+            registry.keys.add_functionality(row)
+            registry.changed()
+
+            def undo() -> None:
+                registry.keys.remove_functionality(name)
+                registry.changed()
+
+            self._did(f"functionality:{name}", undo)
+
+    def alias(self, name: str, covers: Iterable[str]) -> None:
+        """Declare an alias key of a functionality (rule 2.5 of the computed table)."""
+        registry = self.registry
+        with registry.lock:
+            registry.keys.add_alias(name, covers)
+            registry.changed()
+
+            def undo() -> None:
+                registry.keys.remove_alias(name)
+                registry.changed()
+
+            self._did(f"alias:{name}", undo)
+
+    def service(self, functionality: str, offered: Any) -> None:
+        """Offer an object whose attributes core's public functions use (`turnout.autograd.backward` and the like).
+
+        Raises ConflictError when another library offers one for the functionality.
+        """
+        registry = self.registry
+        with registry.lock:
+            if functionality in registry.services:
+                raise ConflictError(f"{functionality} has a service already; {self.origin} cannot offer a second one")
+            registry.services[functionality] = offered
+            self._did(f"service:{functionality}", lambda: registry.services.pop(functionality, None))
+
+    def on_undo(self, callback: Callable[[], object]) -> None:
+        """Run `callback` when the library is undone, in its place among the other undos."""
+        with self.registry.lock:
+            self._undo.append(callback)
+
+    # ---- undo
+
+    def _did(self, what: str, undo: Callable[[], object]) -> None:
+        self._provided.append(what)
+        self._undo.append(undo)
+
+    def undo(self) -> None:
+        """Take back everything, newest first; what was overridden is back. Doing it again does nothing."""
+        with self.registry.lock:
+            while self._undo:
+                self._undo.pop()()
+            self._provided.clear()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.undo()
+
+    def __repr__(self) -> str:
+        return f"<Library {self.name} from {self.origin}>"
+
+
+def _without_default(qualified_name: str) -> str:
+    return qualified_name.removesuffix(".default")
+
+
+def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
+    """The tensors among arguments in schema order: tensors themselves, those in lists, and a generator's device.
+
+    Anything with an int attribute `keys` counts, so that wrappers and generators take part.
+    """
+    for arg in args:
+        if isinstance(arg, (list, tuple)):
+            for element in arg:
+                if type(getattr(element, "keys", None)) is int:
+                    yield element
+        elif type(getattr(arg, "keys", None)) is int:
+            yield arg
+
+
+REGISTRY = Registry(KEYS)
+
+
+def find_operator(qualified_name: str) -> Operator:
+    """The operator of that name in the process's registry; what a pickled operator loads through."""
+    return REGISTRY.find(qualified_name)
+

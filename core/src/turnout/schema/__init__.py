@@ -1,0 +1,52 @@
+"""The schema language: what an operator takes, returns, writes and shares, as text and as values.
+
+Start with `FunctionSchema.parse`. The modules, each importing only those before it:
+
+| module | holds |
+|---|---|
+| `types` | `BaseType`, `OptionalType`, `ListType`, `TupleType` |
+| `tokens`, `defaults` | tokens with columns; what a default's text means |
+| `model` | `FunctionSchema` and its parts, kind, signature, aliases |
+| `parse` | the grammar |
+| `conventions` | rules for declared operators: in-place names, out arguments, views |
+| `compatibility` | backward and forward compatibility of a changed schema |
+| `overloads` | which overload takes a call; ties |
+| `infer` | a schema from type annotations |
+| `kernels` | whether a Python function fits a schema |
+
+A text that is not valid raises `SchemaSyntaxError` (a `SchemaError`) with `.column` and `.expected`.
+"""
+
+from __future__ import annotations
+
+from turnout.errors.schemas import SchemaSyntaxError
+from turnout.schema.conventions import check_conventions
+from turnout.schema.infer import infer_schema
+from turnout.schema.kernels import check_kernel_signature
+from turnout.schema.model import Annotation, Argument, FunctionSchema, Kind, OperatorName, Return
+from turnout.schema.overloads import accepts, accepts_argument, check_no_tie, choose, decided_by_types, mismatch
+from turnout.schema.types import BaseType, ListType, OptionalType, TupleType, Type
+
+__all__ = [
+    "FunctionSchema",
+    "OperatorName",
+    "Argument",
+    "Return",
+    "Annotation",
+    "Kind",
+    "Type",
+    "BaseType",
+    "OptionalType",
+    "ListType",
+    "TupleType",
+    "SchemaSyntaxError",
+    "check_conventions",
+    "accepts",
+    "accepts_argument",
+    "check_no_tie",
+    "choose",
+    "decided_by_types",
+    "mismatch",
+    "infer_schema",
+    "check_kernel_signature",
+]

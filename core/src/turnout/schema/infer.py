@@ -1,0 +1,267 @@
+"""The schema of a Python function, read from its annotations, as `torch.library.infer_schema` reads them.
+
+| annotation | type | also as |
+|---|---|---|
+| Tensor | Tensor | `T | None`, list, list of `T | None` |
+| int, float, bool | SymInt, float, bool | `T | None`, list, `list[T] | None` |
+| int | float | bool, numbers.Number | Scalar | `T | None`, list |
+| str, dtype, Device | str, ScalarType, Device | `T | None` |
+
+`list[T]` may be `List[T]` or either `Sequence[T]`; `T | None` may be `Optional[T]` or `Union[T, None]`; any of it may
+be a string. Returns are Tensor, list[Tensor], int, float, bool, a number, a tuple of these, or None.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import numbers
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from turnout.dtypes import DType
+from turnout.errors.schemas import SchemaSyntaxError, inference
+from turnout.schema.defaults import read_default
+from turnout.schema.types import OptionalType, Type, list_of, optional_of, type_named
+
+UNKNOWN = "unknown"
+
+# Which forms each type has besides itself and `T?`: T[], T?[], T[]?.
+_FORMS = {
+    "Tensor": ("[]", "?[]"),
+    "SymInt": ("[]", "[]?"),
+    "float": ("[]", "[]?"),
+    "bool": ("[]", "[]?"),
+    "Scalar": ("[]",),
+    "str": (),
+    "ScalarType": (),
+    "Device": (),
+}
+_PYTHON_TYPES: dict[Any, str] = {int: "SymInt", float: "float", bool: "bool", str: "str", numbers.Number: "Scalar"}
+_NUMBER = frozenset({int, float, bool})
+_RETURNS = ("Tensor", "SymInt", "float", "bool", "Scalar")
+
+_SUPPORTED = (
+    "Tensor, int, float, bool, str, int | float | bool, dtype, Device, `T | None`, list[T], list[Tensor | None]"
+)
+_SUPPORTED_RETURNS = "Tensor, list[Tensor], int, float, bool, int | float | bool, a tuple of these, or None"
+
+
+def infer_schema(
+    function: Callable[..., Any],
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    op_name: str | None = None,
+    classes: Mapping[Any, str] | None = None,
+) -> str:
+    """The schema text of `function`, "(Tensor x) -> Tensor", with `op_name` in front where it is given.
+
+    `mutates_args` names the tensors it writes, or is "unknown": then every tensor is written. No return is taken to
+    share memory with an argument. `classes` says which classes stand for Tensor, ScalarType and Device; Turnout's own
+    by default.
+
+    Raises SchemaError, which names the parameter and what is supported.
+    """
+    reader = _Reader(function, _own_classes() if classes is None else classes)
+    written = reader.written(mutates_args)
+    parts: list[str] = []
+    for index, parameter in enumerate(reader.parameters):
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        parts.append(reader.argument(index, parameter, written))
+    return f"{op_name or ''}({', '.join(parts)}) -> {reader.returns()}"
+
+
+def _own_classes() -> Mapping[Any, str]:
+    # Both come later in the order of modules; only a function that is inspected needs them.
+    from turnout.devices import Device
+    from turnout.tensor import Tensor
+
+    return {Tensor: "Tensor", DType: "ScalarType", Device: "Device"}
+
+
+class _Reader:
+    """One function and the classes that its annotations may name."""
+
+    def __init__(self, function: Callable[..., Any], classes: Mapping[Any, str]) -> None:
+        self.function = function
+        self.named = {**_PYTHON_TYPES, **classes}
+        self.globals = getattr(inspect.unwrap(function), "__globals__", {})
+        self.signature = inspect.signature(function)
+        self.parameters = list(self.signature.parameters.values())
+
+    def fail(self, problem: str, remedy: str) -> NoReturn:
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        raise inference(f"{name}{self.signature}", problem, remedy)
+
+    def written(self, mutates_args: str | Iterable[str]) -> frozenset[str] | None:
+        """The names of the written arguments; None for all tensors."""
+        if isinstance(mutates_args, str):
+            if mutates_args != UNKNOWN:
+                self.fail(f"mutates_args is {mutates_args!r}", 'give a list of argument names, or "unknown"')
+            return None
+        written = frozenset(mutates_args)
+        unseen = sorted(written - set(self.signature.parameters))
+        if unseen:
+            self.fail(f"mutates_args names {', '.join(unseen)}", "name parameters of the function")
+        return written
+
+    def argument(self, index: int, parameter: inspect.Parameter, written: frozenset[str] | None) -> str:
+        name = parameter.name
+        if parameter.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+            self.fail(f"parameter {parameter} has no schema", "declare every argument by name, without * and /")
+        if parameter.annotation is inspect.Parameter.empty:
+            self.fail(f"parameter {name} has no annotation", f"annotate it with one of {_SUPPORTED}")
+        annotation = self.evaluated(parameter.annotation, f"parameter {name}")
+        type = self.type(annotation)
+        if type is None:
+            remedy = f"use one of {_SUPPORTED}"
+            if typing.get_origin(annotation) is tuple or annotation is tuple:
+                remedy = f"use list instead of tuple; supported are {_SUPPORTED}"
+            self.fail(f"parameter {name} has the unsupported type {_shown(annotation)}", remedy)
+        text = str(type)
+        if name in written if written is not None else type.is_tensor_like:
+            if not type.is_tensor_like:
+                self.fail(
+                    f"parameter {name} is in mutates_args, but is a {text}", "name tensors and lists of tensors only"
+                )
+            text = f"Tensor(a{index}!){text.removeprefix('Tensor')}"
+        if parameter.default is inspect.Parameter.empty:
+            return f"{text} {name}"
+        return f"{text} {name}={self.default(name, type, parameter.default)}"
+
+    def evaluated(self, annotation: Any, where: str) -> Any:
+        """The annotation with every string in it replaced by what it names."""
+        if isinstance(annotation, typing.ForwardRef):
+            annotation = annotation.__forward_arg__
+        if isinstance(annotation, str):
+            try:
+                return self.evaluated(eval(annotation, self.globals), where)
+            except Exception as error:  # noqa: BLE001 - an expression raises anything; shown below
+                self.fail(
+                    f"{where} is annotated {annotation!r}, which cannot be read ({type(error).__name__}: {error})",
+                    "make the names it uses importable at the top of the function's module",
+                )
+        origin = typing.get_origin(annotation)
+        if origin is None:
+            return annotation
+        args = tuple(self.evaluated(argument, where) for argument in typing.get_args(annotation))
+        if origin in (typing.Union, types.UnionType):
+            return typing.Union[args]  # noqa: UP007 - made from values
+        return types.GenericAlias(origin, args) if args else annotation
+
+    def type(self, annotation: Any) -> Type | None:
+        """The schema type of an evaluated annotation; None when there is none."""
+        inner, optional = _without_none(annotation)
+        element = _element(inner)
+        if element is None:
+            base = self.base(inner)
+            if base is None or not optional:
+                return base
+            return optional_of(base)
+        inner_element, optional_element = _without_none(element)
+        base = self.base(inner_element)
+        form = f"{'?' if optional_element else ''}[]{'?' if optional else ''}"
+        if base is None or form not in _FORMS[str(base)]:
+            return None
+        listed = list_of(optional_of(base) if optional_element else base, None)
+        return optional_of(listed) if optional else listed
+
+    def base(self, annotation: Any) -> Type | None:
+        if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+            return type_named("Scalar") if set(typing.get_args(annotation)) == _NUMBER else None
+        try:
+            name = self.named.get(annotation)
+        except TypeError:  # an annotation that cannot be hashed is no type
+            return None
+        return None if name is None else type_named(name)
+
+    def default(self, name: str, type: Type, value: Any) -> str:
+        if value is None or isinstance(value, (bool, int, float)):
+            text = str(value)
+        elif isinstance(value, str):
+            text = _quoted(value)
+        else:
+            kind = next(
+                (schema for cls, schema in self.named.items() if isinstance(cls, _CLASS) and isinstance(value, cls)), ""
+            )
+            if kind == "ScalarType":
+                text = repr(value).rpartition(".")[2]
+            elif kind == "Device":
+                text = _quoted(str(value))
+            else:
+                self.fail(
+                    f"the default of {name} is a {value.__class__.__name__}",
+                    "use None, a number, bool, str, dtype or device",
+                )
+        try:
+            read_default(type, text)
+        except SchemaSyntaxError as error:
+            remedy = f"use {error.expected}"
+            if value is None and not isinstance(type, OptionalType):
+                remedy = f"annotate {name} with `... | None`"
+            self.fail(f"the default of {name} is {text}, which is no {type}", remedy)
+        return text
+
+    def returns(self) -> str:
+        annotation = self.signature.return_annotation
+        if annotation is inspect.Signature.empty:
+            self.fail("the return has no annotation", f"annotate it with {_SUPPORTED_RETURNS}")
+        annotation = self.evaluated(annotation, "the return")
+        if annotation is None:
+            return "()"
+        elements = typing.get_args(annotation) if typing.get_origin(annotation) is tuple else (annotation,)
+        texts = []
+        for element in elements:
+            text = self.returned(element)
+            if text is None:
+                self.fail(f"the return has the unsupported type {_shown(annotation)}", f"use {_SUPPORTED_RETURNS}")
+            texts.append(text)
+        if typing.get_origin(annotation) is not tuple:
+            return texts[0]
+        # A tuple of one is a value of its own, not one return in parentheses.
+        return f"(({texts[0]}))" if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def returned(self, annotation: Any) -> str | None:
+        args = typing.get_args(annotation)
+        if args and typing.get_origin(annotation) is list:
+            element = self.base(args[0])
+            return "Tensor[]" if str(element) == "Tensor" else None
+        base = self.base(annotation)
+        return str(base) if base is not None and str(base) in _RETURNS else None
+
+
+_CLASS = type
+
+
+def _without_none(annotation: Any) -> tuple[Any, bool]:
+    """`T | None` as (T, True), anything else as (itself, False)."""
+    if typing.get_origin(annotation) not in (typing.Union, types.UnionType):
+        return annotation, False
+    args = typing.get_args(annotation)
+    rest = tuple(a for a in args if a is not types.NoneType)
+    if len(rest) == len(args):
+        return annotation, False
+    return typing.Union[rest], True  # noqa: UP007 - made from values
+
+
+def _element(annotation: Any) -> Any:
+    """The element of a list or Sequence annotation, else None."""
+    args = typing.get_args(annotation)
+    return args[0] if args and typing.get_origin(annotation) in (list, collections.abc.Sequence) else None
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped}"'
+
+
+def _shown(annotation: Any) -> str:
+    return (
+        annotation.__name__
+        if isinstance(annotation, type) and typing.get_origin(annotation) is None
+        else str(annotation)
+    )

@@ -1,0 +1,92 @@
+"""Whether a Python function can be a kernel: can it be called as the schema calls it, and do its own defaults agree?
+
+The schema calls with its positional arguments by position and the keyword-only ones by keyword, always all of them: a
+default of the kernel is never used, so one that says something else is a mistake waiting for a direct call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from turnout.dtypes import DType
+from turnout.errors.schemas import kernel_signature
+from turnout.schema.model import Argument, FunctionSchema
+from turnout.schema.types import ListType, OptionalType
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_EMPTY = inspect.Parameter.empty
+
+
+def check_kernel_signature(function: Callable[..., Any], schema: FunctionSchema, *, with_keyset: bool = False) -> None:
+    """Raise KernelSignatureError, showing both signatures, when `function` does not fit `schema`.
+
+    `with_keyset`: a key set is passed in front of the arguments. Parameters the schema does not have need a default.
+    Callables without a signature (some builtins, NumPy's ufuncs) are taken as they are.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    problem = next(_problems(list(signature.parameters.values()), schema, int(with_keyset)), None)
+    if problem is not None:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise kernel_signature(schema, f"{name}{signature}", problem)
+
+
+def _problems(parameters: list[inspect.Parameter], schema: FunctionSchema, leading: int) -> Iterator[str]:
+    by_position = [p for p in parameters if p.kind in _BY_POSITION]
+    kinds = {p.kind for p in parameters}
+    count = leading + len(schema.positional)
+    if len(by_position) < count and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        what = "the key set and " if leading else ""
+        yield f"it takes {len(by_position)} positional arguments, and is given {what}{len(schema.positional)}"
+    pairs = list(zip(by_position[leading:], schema.positional, strict=False))
+    taken = {p.name: p for p in by_position[:count] if p.kind is not inspect.Parameter.POSITIONAL_ONLY}
+    free = {
+        p.name: p for p in by_position[count:] + [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    }
+    for argument in schema.kwarg_only:
+        if argument.name in taken:
+            yield f"{argument.name} is given by keyword, and its place is taken by a positional argument"
+        parameter = free.get(argument.name)
+        if parameter is not None and parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
+            del free[argument.name]
+            pairs.append((parameter, argument))
+        elif inspect.Parameter.VAR_KEYWORD not in kinds:
+            yield f"it has no keyword argument {argument.name}"
+    for extra in free.values():
+        if extra.default is _EMPTY:
+            yield f"it requires {extra.name}, which the schema does not have"
+    for parameter, argument in pairs:
+        if parameter.default is not _EMPTY and argument.has_default and not _agrees(parameter.default, argument):
+            yield (f"{parameter.name} defaults to {parameter.default!r}, and to {argument.default_text} in the schema")
+
+
+def _agrees(own: Any, argument: Argument) -> bool:
+    declared = argument.default
+    type = argument.type.elem if isinstance(argument.type, OptionalType) else argument.type
+    if isinstance(declared, list):
+        if isinstance(own, (list, tuple)):
+            return len(own) == len(declared) and all(map(_equal, own, declared))
+        # A bare number stands for the list that repeats it.
+        return (
+            isinstance(type, ListType)
+            and type.size is not None
+            and bool(declared)
+            and all(_equal(own, d) for d in declared)
+        )
+    if isinstance(declared, str) and type.canonical != "str" and not isinstance(own, str) and own is not None:
+        # A device, layout or memory format is named by the schema; its object prints as module.name or as the name.
+        return str(own) == declared or str(own).rpartition(".")[2] == declared
+    return _equal(own, declared)
+
+
+def _equal(own: Any, declared: Any) -> bool:
+    if declared is None or isinstance(declared, (bool, DType)) or own is None or isinstance(own, bool):
+        return own is declared
+    if isinstance(declared, float) and declared != declared:
+        return isinstance(own, float) and own != own
+    # Anything but a plain value (an array's == is no bool) cannot be the default that the schema writes.
+    return isinstance(own, (int, float, complex, str)) and bool(own == declared)

@@ -1,0 +1,151 @@
+"""The types of the schema language: base types, `T?`, `T[]`, `T[N]`, and the tuple of a returned 1-tuple.
+
+All are frozen, interned by spelling (`type_named` and friends return the same object for the same spelling) and print
+as they were written: the historic `BoolTensor` stays `BoolTensor`, but its `canonical` is `Tensor`, which is what
+rules read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+# Which values each takes is decided in `overloads`; which defaults, in `defaults`.
+BASE_TYPES = (
+    "Tensor", "bool", "int", "SymInt", "DeviceIndex", "float", "SymFloat", "complex", "Scalar", "SymBool", "str",
+    "ScalarType", "Device", "Layout", "MemoryFormat", "QScheme", "Generator", "Storage", "Stream", "DimVector",
+    "Dimname", "GraphModule", "TensorOptions",
+)  # fmt: skip
+
+# Spellings of older native_functions.yaml files.
+HISTORIC_TYPES = {
+    "BoolTensor": "Tensor",
+    "ByteTensor": "Tensor",
+    "IndexTensor": "Tensor",
+    "IntegerTensor": "Tensor",
+    "SparseTensorRef": "Tensor",
+}
+
+CUSTOM_CLASS_PREFIX = "__torch__.torch.classes."
+
+_NAMED = {**{name: name for name in BASE_TYPES}, **HISTORIC_TYPES}
+
+
+class Type:
+    """Any type. `canonical` is the spelling that rules compare."""
+
+    __slots__ = ()
+
+    @property
+    def canonical(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def base(self) -> BaseType | None:
+        """The innermost type: `int` for `int[2]?`. None for a tuple."""
+        raise NotImplementedError
+
+    @property
+    def is_tensor_like(self) -> bool:
+        """Whether it is Tensor, or an optional or list of it."""
+        base = self.base
+        return base is not None and base.canonical == "Tensor"
+
+    @property
+    def is_optional(self) -> bool:
+        return isinstance(self, OptionalType)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseType(Type):
+    """`Tensor`, `int`, ..., or a custom class `__torch__.torch.classes.ns.Name`."""
+
+    name: str
+
+    @property
+    def canonical(self) -> str:
+        return _NAMED.get(self.name, self.name)
+
+    @property
+    def base(self) -> BaseType:
+        return self
+
+    @property
+    def is_custom_class(self) -> bool:
+        return self.name.startswith(CUSTOM_CLASS_PREFIX)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalType(Type):
+    """`elem?`: `None` is accepted as well."""
+
+    elem: Type
+
+    @property
+    def canonical(self) -> str:
+        return f"{self.elem.canonical}?"
+
+    @property
+    def base(self) -> BaseType | None:
+        return self.elem.base
+
+    def __str__(self) -> str:
+        return f"{self.elem}?"
+
+
+@dataclass(frozen=True, slots=True)
+class ListType(Type):
+    """`elem[]`, or `elem[size]`: a bare element is accepted too and repeated `size` times."""
+
+    elem: Type
+    size: int | None = None
+
+    @property
+    def canonical(self) -> str:
+        return f"{self.elem.canonical}[{'' if self.size is None else self.size}]"
+
+    @property
+    def base(self) -> BaseType | None:
+        return self.elem.base
+
+    def __str__(self) -> str:
+        return f"{self.elem}[{'' if self.size is None else self.size}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType(Type):
+    """`(T, ...)` as the type of one return: what a function annotated `tuple[Tensor]` returns, `-> ((Tensor))`."""
+
+    elems: tuple[Type, ...]
+
+    @property
+    def canonical(self) -> str:
+        return f"({', '.join(e.canonical for e in self.elems)})"
+
+    @property
+    def base(self) -> None:
+        return None
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.elems))})"
+
+
+@cache
+def type_named(name: str) -> BaseType | None:
+    """The base type of that spelling, historic ones and custom classes included; None when there is none."""
+    if name in _NAMED or (name.startswith(CUSTOM_CLASS_PREFIX) and len(name) > len(CUSTOM_CLASS_PREFIX)):
+        return BaseType(name)
+    return None
+
+
+@cache
+def optional_of(elem: Type) -> OptionalType:
+    return OptionalType(elem)
+
+
+@cache
+def list_of(elem: Type, size: int | None) -> ListType:
+    return ListType(elem, size)

@@ -1,0 +1,84 @@
+"""The computed table: for one operator and one runtime key, which kernel serves it and why.
+
+`compute_entry` is the whole policy. Its steps are numbered as DESIGN section 5 numbers them; nothing else in Turnout decides
+what runs. Kernels and fallbacks are opaque values here: the live registry, the tests and `PythonDispatcher` all use it.
+"""
+
+from __future__ import annotations
+
+from turnout.keys import AUTOGRAD, EXPLICIT, IMPLICIT, IMPLICIT_NESTED, NON_FUNCTIONAL, TABLE_ALIASES, UNDEFINED, Universe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+KERNEL = "kernel"
+DEFAULT_BACKEND = "default backend kernel"
+NESTED = "nested kernel"
+MATH = "math kernel"
+AUTOGRAD_KERNEL = "autograd kernel"
+BATCHED = "batched kernel"
+FALLBACK = "backend fallback"
+AMBIGUOUS = "ambiguous autogradother"
+
+
+class Entry:
+    """What serves a runtime key: `kernel`, `reason` (one of the words above) and `key`, where it was registered.
+
+    For the reason "ambiguous autogradother" the kernel is None: calling it is an error.
+    """
+
+    __slots__ = ("kernel", "key", "reason")
+
+    def __init__(self, kernel: Any, reason: str, key: str) -> None:
+        self.kernel = kernel
+        self.reason = reason
+        self.key = key
+
+    def __repr__(self) -> str:
+        return f"Entry({self.kernel!r}, {self.reason!r}, from {self.key})"
+
+
+def compute_entry(universe: Universe, key: str, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]) -> Entry | None:
+    """The entry of one runtime key, or None when it is missing."""
+    aliases = universe.aliases
+
+    def covers(alias: str) -> bool:
+        return alias in kernels and (key == UNDEFINED or key in aliases.get(alias, ()))
+
+    # 1. a kernel registered at the very key
+    if key in kernels:
+        return Entry(kernels[key], KERNEL, key)
+    # 2.1, 2.2 for every backend
+    for alias in (NON_FUNCTIONAL, EXPLICIT):
+        if covers(alias):
+            return Entry(kernels[alias], DEFAULT_BACKEND, alias)
+    if covers(IMPLICIT_NESTED) and key != UNDEFINED:
+        return Entry(kernels[IMPLICIT_NESTED], NESTED, IMPLICIT_NESTED)
+    # 2.3 for every backend and its autograd key, unless kernels of the backend exist whose gradient it could hide
+    backends = universe.backends_of.get(key, ())
+    has_backend = EXPLICIT in kernels or any(backend in kernels for backend in backends)
+    if covers(IMPLICIT):
+        if key == "AutogradOther" and any(backend in kernels for backend in backends):
+            return Entry(None, AMBIGUOUS, IMPLICIT)
+        if not has_backend:
+            return Entry(kernels[IMPLICIT], MATH, IMPLICIT)
+    # 2.4 one autograd kernel for all backends
+    if key in aliases.get(AUTOGRAD, ()) and AUTOGRAD in kernels:
+        return Entry(kernels[AUTOGRAD], AUTOGRAD_KERNEL, AUTOGRAD)
+    # 2.5 an alias that a functionality declared
+    for alias, covered in aliases.items():
+        if alias not in TABLE_ALIASES and key in covered and alias in kernels:
+            return Entry(kernels[alias], BATCHED, alias)
+    # 3. a fallback for all operators
+    if key in fallbacks:
+        return Entry(fallbacks[key], FALLBACK, key)
+    # 4. missing
+    return None
+
+
+def compute(universe: Universe, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]) -> dict[str, Entry]:
+    """The entries of all runtime keys; missing ones are absent."""
+    entries = ((key, compute_entry(universe, key, kernels, fallbacks)) for key in universe.runtime_keys)
+    return {key: entry for key, entry in entries if entry is not None}

@@ -1,0 +1,433 @@
+"""`Tensor`: a thin handle on a backend's array, with its key set, device, version, and what functionalities attach.
+
+Slots that most tensors never use (`node`, `nr`, `grad`, `offset`, `extra`) are left unset and read as their default through
+`__getattr__`: creating a tensor is eight stores. Everything that computes is an operator; the methods for them are generated.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+
+from turnout.devices import Device
+from turnout.dtypes import COMPLEX, FLOAT, DType
+from turnout.errors import AliasError, DTypeError, TurnoutError
+from turnout.generated.methods import TensorMethods
+from turnout.keys import TRACKED
+from turnout.state import CLOCK, VERSION_MASK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from turnout.operators import Operator
+
+_new = object.__new__
+_ALIASING = threading.Lock()
+
+# Defaults of slots that are unset until someone writes them.
+_DEFAULTS: dict[str, Any] = {"node": None, "nr": 0, "grad": None, "offset": 0, "extra": None}
+
+
+class Storage:
+    """What aliases share: the root array, the version counter, and weak references to the views made of it.
+
+    Not a tensor, so that a detached alias does not keep alive the graph of the tensor it came from.
+    """
+
+    __slots__ = ("array", "ver", "views")
+
+    def __init__(self, array: Any, ver: int) -> None:
+        self.array = array
+        self.ver = ver
+        self.views: list[weakref.ref[Tensor]] = []
+
+
+class View:
+    """How a differentiable view came to be.
+
+    base   the tensor that owns the memory for autograd; never a view itself
+    chain  ((op, args after self), ...): replayed on `base` it gives the view again
+    seen   the base's version when the view's node was computed
+    multi  it is one of several outputs of one call: writing into it is refused while gradients are tracked
+    """
+
+    __slots__ = ("base", "chain", "multi", "no_grad", "seen")
+
+    def __init__(
+        self, base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...], int | None], ...], seen: int, multi: bool, no_grad: bool
+    ) -> None:
+        self.base = base
+        self.chain = chain
+        self.seen = seen
+        self.multi = multi
+        self.no_grad = no_grad
+
+
+class Tensor(TensorMethods):
+    """An n-dimensional array on a device, with the keys that decide what its operators do.
+
+    Make one with `turnout.tensor`, a factory such as `turnout.zeros`, or `turnout.from_numpy`.
+
+    array    the backend's own array
+    keys     the key set, an int
+    device   a `Device`
+    gmask    the gradient levels that track it, an int of bits; bit 0 is `requires_grad`
+    node     the tape's node that made it, or None; `nr` says which of the node's outputs
+    ver      the version, while nothing shares its memory; then `storage.ver` counts
+    storage  None until the tensor is first aliased
+    view     None, or the `View` record
+    offset   in elements from the storage's root
+    """
+
+    __slots__ = (
+        "__weakref__", "array", "device", "extra", "gmask", "grad", "keys", "node", "nr", "offset", "storage", "ver", "view",
+    )  # fmt: skip
+
+    array: Any
+    device: Device
+    keys: int
+    gmask: int
+    node: Any
+    nr: int
+    ver: int
+    storage: Storage | None
+    view: View | None
+    offset: int
+    grad: Tensor | None
+    extra: dict[str, Any] | None
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise TypeError("make tensors with turnout.tensor(data), a factory such as turnout.zeros, or turnout.from_numpy")
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return _DEFAULTS[name]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
+
+    # ---- what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        shape: tuple[int, ...] = self.array.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        return self.device.backend.dtype_of(self.array)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self.array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one dimension."""
+        shape = self.array.shape
+        return shape if dim is None else shape[dim]
+
+    def numel(self) -> int:
+        """The number of elements."""
+        count = 1
+        for length in self.array.shape:
+            count *= length
+        return count
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides in elements, or the one of one dimension."""
+        strides = self.device.backend.strides(self.array)
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """Where the first element stands in the storage, in elements."""
+        return self.offset
+
+    def is_contiguous(self) -> bool:
+        """Whether the elements stand in row-major order without gaps."""
+        expected = 1
+        for length, stride in zip(reversed(self.shape), reversed(self.stride()), strict=True):
+            if length == 0:
+                return True
+            if length != 1:
+                if stride != expected:
+                    return False
+                expected *= length
+        return True
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating-point one."""
+        return self.dtype.category == FLOAT
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.category == COMPLEX
+
+    @property
+    def layout(self) -> str:
+        return "strided"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
+
+    # ---- versions and views
+
+    def version(self) -> int:
+        """The version counter, epoch included: it rises with every write through this tensor or an alias."""
+        storage = self.storage
+        return self.ver if storage is None else storage.ver
+
+    @property
+    def _version(self) -> int:
+        return self.version() & VERSION_MASK
+
+    def bump_version(self) -> None:
+        """Record a write."""
+        storage = self.storage
+        if storage is None:
+            self.ver += 1
+        else:
+            storage.ver += 1
+
+    def shared_storage(self) -> Storage:
+        """The storage record, made when the tensor is first aliased."""
+        storage = self.storage
+        if storage is None:
+            with _ALIASING:
+                storage = self.storage
+                if storage is None:
+                    storage = self.storage = Storage(self.array, self.ver)
+        return storage
+
+    def alias(self, array: Any, offset: int) -> Tensor:
+        """A new untracked tensor over the same storage. Not an operator: kernels of view operators use it."""
+        made = wrap(array, self.device)
+        made.storage = self.shared_storage()
+        made.offset = offset
+        return made
+
+    def is_alias_of(self, other: Tensor) -> bool:
+        """Whether both share one storage."""
+        return self is other or (self.storage is not None and self.storage is other.storage)
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self.view is None else self.view.base
+
+    def live_views(self) -> Iterator[Tensor]:
+        """The views of this base that are still alive."""
+        if self.storage is not None:
+            for reference in list(self.storage.views):
+                view = reference()
+                if view is not None and view.view is not None and view.view.base is self:
+                    yield view
+
+    # ---- gradients: the fields are core's, what they mean is the Autograd functionality's
+
+    def set_gmask(self, mask: int) -> None:
+        """Set which gradient levels track the tensor, and the marker bit with it.
+
+        Live views of a base that becomes tracked get the marker too, so that their next use looks at the base again.
+        """
+        self.gmask = mask
+        if mask:
+            self.keys |= TRACKED
+            for view in self.live_views():
+                view.keys |= TRACKED
+        else:
+            self.keys &= ~TRACKED
+
+    @property
+    def requires_grad(self) -> bool:
+        from turnout.autograd import tracked_levels
+
+        return bool(tracked_levels(self))
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Track a leaf for imperative autograd, or stop to; returns self.
+
+        Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
+        dtypes without gradients, AliasError for a tensor that is not a leaf.
+        """
+        if requires_grad == bool(self.gmask & 1):
+            return self
+        if not requires_grad:
+            if self.node is not None:
+                raise AliasError("requires_grad can be switched off on leaves only; use .detach() for a tensor without history")
+            self.set_gmask(self.gmask & ~1)
+            return self
+        from turnout import plugins
+
+        plugins.require_functionality("Autograd")
+        if self.dtype.category < FLOAT:
+            raise DTypeError(f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}")
+        self.node = self.node
+        self.set_gmask(self.gmask | 1)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.node is None or not self.gmask & 1
+
+    @property
+    def grad_fn(self) -> Any:
+        from turnout.autograd import grad_fn
+
+        return grad_fn(self)
+
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+    ) -> None:
+        """Accumulate d(self)/d(leaf) into `.grad` of the leaves. See `turnout.autograd.backward`."""
+        from turnout import autograd
+
+        autograd.backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call `hook(grad)` whenever the gradient with respect to this tensor is computed; returns a handle to remove it."""
+        from turnout import autograd
+
+        return autograd.register_tensor_hook(self, hook)
+
+    def retain_grad(self) -> None:
+        """Keep `.grad` of a tensor that is not a leaf."""
+        from turnout import autograd
+
+        autograd.retain_grad(self)
+
+    # ---- values on the host
+
+    def item(self) -> Any:
+        """The Python number in a tensor of one element; works for any backend. Raises CallError for more."""
+        from turnout import interop
+
+        return interop.item(self)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers; the number itself for a 0-dim tensor."""
+        from turnout import interop
+
+        return interop.tolist(self)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """A NumPy array over the same memory, for tensors on a host backend that require no gradient.
+
+        `force=True` detaches and copies to the host where that is needed.
+        """
+        from turnout import interop
+
+        return interop.numpy(self, force=force)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        from turnout import interop
+
+        return interop.array(self, dtype, copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        from turnout import interop
+
+        return interop.to_dlpack(self, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from turnout import interop
+
+        return interop.dlpack_device(self)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        from turnout import indexing
+
+        return indexing.get(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from turnout import indexing
+
+        indexing.set(self, index, value)
+
+    def __len__(self) -> int:
+        if not self.array.shape:
+            raise TypeError("len() of a 0-dim tensor")
+        length: int = self.array.shape[0]
+        return length
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.array.shape:
+            raise TypeError("iteration over a 0-dim tensor")
+        return iter([self[i] for i in range(self.array.shape[0])])
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise TurnoutError(f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()")
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.shape != () or self.dtype.category >= FLOAT:
+            raise TypeError("only 0-dim integer tensors can be used as an index")
+        return int(self.item())
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any().item())
+
+    def __repr__(self) -> str:
+        from turnout import printing
+
+        return printing.tensor_text(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.shape == () and spec else repr(self)
+
+    def __copy__(self) -> Tensor:
+        made = self.alias(self.array, self.offset)
+        made.set_gmask(self.gmask)
+        if self.gmask:
+            made.node, made.nr = self.node, self.nr
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        from turnout import serialization
+
+        return serialization.deepcopy(self, memo)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from turnout import serialization
+
+        return serialization.reduce(self)
+
+
+def wrap(array: Any, device: Device) -> Tensor:
+    """A new tensor around a backend's array; untracked, no view, version of the present epoch."""
+    t = _new(Tensor)
+    t.array = array
+    t.keys = device.backend.keys
+    t.device = device
+    t.gmask = 0
+    t.ver = CLOCK.epoch
+    t.storage = None
+    t.view = None
+    return t

@@ -1,0 +1,1 @@
+"""The kernel library of the NumPy-like backends, parameterised by the array module."""

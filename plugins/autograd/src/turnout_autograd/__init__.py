@@ -1,0 +1,1 @@
+"""Reverse-mode gradients for every operator that has a formula."""

@@ -1,0 +1,1 @@
+"""The CPU backend: tensors held by NumPy arrays."""

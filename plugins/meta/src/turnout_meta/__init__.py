@@ -1,0 +1,1 @@
+"""The Meta backend: tensors that have a shape and a dtype and no data."""

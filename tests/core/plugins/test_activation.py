@@ -1,0 +1,332 @@
+"""Activation is all or nothing, once, under one lock; deactivation takes back everything."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+
+import pytest
+from conftest import Library
+
+from turnout import config, plugins
+from turnout.errors import DisabledError, ManifestError, PluginError, PluginWarning
+
+FAILING = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:Alpha")
+    raise KeyError("half-way")
+"""
+REQUIRES = 'requires_plugins = ["alpha"]'
+KEY = '[[provides.key]]\nname = "{}"\n'
+
+
+def test_a_plugin_is_activated_once_by_what_it_provides(site):
+    site.plugin("alpha")
+    plugins.require_device("alpha")
+    plugins.require_device("alpha")
+    assert Library.registered == ["backend:Alpha"]
+    assert plugins.all_plugins()[0].state == "active"
+
+
+def test_what_a_plugin_requires_is_active_before_it(site):
+    site.plugin("alpha")
+    site.plugin("beta", top=REQUIRES)
+    plugins.require_device("beta")
+    assert Library.registered == ["backend:Alpha", "backend:Beta"]
+
+
+def test_a_plugin_that_raises_half_way_leaves_nothing_and_its_traceback_is_kept(site):
+    path = site.plugin("alpha", activation=FAILING)
+    for _ in range(2):
+        with pytest.raises(PluginError) as error:
+            plugins.require_device("alpha")
+        assert Library.registered == []
+        assert isinstance(error.value.__cause__, KeyError)
+        assert 'raise KeyError("half-way")' in "".join(traceback.format_exception(error.value))
+        assert str(error.value) == (
+            "device 'alpha': the plugin alpha has failed\n"
+            f"  why     KeyError: 'half-way' ({path.with_name('plugin.py')}:6)\n"
+            f"  from    dist-alpha 0.1 ({path})\n"
+            "  to fix  upgrade dist-alpha, tell its authors, or name alpha in plugins.disable"
+        )
+
+
+def test_a_failed_plugin_is_tried_again_after_a_reset(site):
+    path = site.plugin("alpha", activation=FAILING)
+    with pytest.raises(PluginError):
+        plugins.activate("alpha")
+    import sys
+
+    path.with_name("plugin.py").write_text(FAILING.replace('    raise KeyError("half-way")\n', "    # works now\n\n"))
+    del sys.modules["fake_alpha.plugin"]
+    plugins.reset_discovery()
+    assert plugins.activate("alpha").state == "active"
+
+
+@pytest.mark.parametrize("statement", ["raise SystemExit(3)", "import fake_missing", "1 / 0"])
+def test_a_module_that_cannot_be_imported_is_a_failed_plugin(site, statement):
+    site.plugin("alpha", activation=statement + "\n")
+    with pytest.raises(PluginError) as error:
+        plugins.activate("alpha")
+    assert error.value.__cause__ is plugins.all_plugins()[0].error
+
+
+def test_a_requirement_that_fails_blocks_and_shows_the_original_cause(site):
+    path = site.plugin("alpha", activation="1 / 0\n")
+    site.plugin("beta", top=REQUIRES)
+    with pytest.raises(PluginError) as error:
+        plugins.require_device("beta")
+    assert str(error.value) == (
+        "device 'beta': the plugin beta is blocked\n"
+        "  why     it requires the plugin alpha, which is failed: "
+        f"ZeroDivisionError: division by zero ({path.with_name('plugin.py')}:1)\n"
+        f"  from    dist-beta 0.1 ({site.folder}/fake_beta/plugin.toml)\n"
+        "  to fix  upgrade dist-alpha, tell its authors, or name alpha in plugins.disable"
+    )
+    assert "1 / 0" in "".join(traceback.format_exception(error.value))
+
+
+def test_a_plugin_may_say_that_its_device_is_missing_and_be_asked_again(site):
+    activation = """\
+import os
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_available():
+    return None if os.path.exists("device") else "no device is visible"
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:Alpha")
+"""
+    path = site.plugin("alpha", activation=activation)
+    with pytest.raises(PluginError) as error:
+        plugins.require_device("alpha")
+    assert str(error.value) == (
+        f"device 'alpha': the plugin alpha is unavailable\n  why   no device is visible\n  from  dist-alpha 0.1 ({path})"
+    )
+    assert plugins.all_plugins()[0].state == "unavailable"
+    open("device", "w").close()
+    plugins.require_device("alpha")
+
+
+def test_a_plugin_that_does_not_register_what_it_promises_is_undone(site):
+    activation = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:Alpha")
+    library.register("backend:Surprise")
+    library.register("fallback:Tracer")
+"""
+    tables = KEY.format("Autograd") + KEY.format("Tracer") + "[option.x]\ntype='int'\ndefault=1\nhelp='x'"
+    path = site.plugin("alpha", activation=activation, tables=tables)
+    with pytest.raises(PluginError) as error:
+        plugins.activate("alpha")
+    assert isinstance(error.value.__cause__, ManifestError)
+    assert str(error.value.__cause__) == (
+        "what was registered is not what the manifest says; all of it was taken back\n"
+        f"  manifest   {path}\n"
+        "  module     fake_alpha.plugin\n"
+        "  missing    functionality Autograd\n"
+        "  not named  backend Surprise"
+    )
+    assert Library.registered == []
+
+
+def test_a_module_without_the_hook_says_what_is_expected(site):
+    site.plugin("alpha", activation="def turnout_activate(library, options): ...\n")
+    with pytest.raises(PluginError) as error:
+        plugins.activate("alpha")
+    assert str(error.value.__cause__) == (
+        "the module fake_alpha.plugin has no function turnout_activate(library, options) marked with "
+        "@turnout.plugins.hookimpl"
+    )
+
+
+@pytest.mark.parametrize("hook", ["turnout_activate(nothing)", "turnout_start()"])
+def test_a_hook_that_is_not_one_fails_the_plugin(site, hook):
+    activation = f"from turnout.plugins import hookimpl\n@hookimpl\ndef {hook}: ...\n"
+    site.plugin("alpha", activation=activation)
+    with pytest.raises(PluginError):
+        plugins.activate("alpha")
+    assert plugins.all_plugins()[0].state == "failed"
+
+
+def test_a_plugin_that_asks_for_itself_while_activating_is_an_error(site):
+    activation = """\
+from turnout import plugins
+
+@plugins.hookimpl
+def turnout_activate(library, options):
+    plugins.require_device("alpha")
+"""
+    site.plugin("alpha", activation=activation)
+    with pytest.raises(PluginError) as error:
+        plugins.activate("alpha")
+    assert str(error.value.__cause__) == "the plugin alpha asks for itself while it is activated: alpha -> alpha"
+
+
+def test_options_are_read_where_they_are_looked_up(site):
+    activation = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:Alpha")
+    library.options = options
+    global OPTIONS
+    OPTIONS = options
+"""
+    tables = '[option.fraction]\ntype = "float"\ndefault = 0.5\nhelp = "how much"\n'
+    site.plugin("alpha", activation=activation, tables=tables)
+    plugins.activate("alpha")
+    import fake_alpha.plugin
+
+    options = fake_alpha.plugin.OPTIONS
+    assert dict(options) == {"fraction": 0.5}
+    with config.override({"plugin.alpha.fraction": 1}):
+        assert dict(options) == {"fraction": 1.0}
+    config.set(plugin__alpha__fraction=0.25)
+    assert options["fraction"] == 0.25
+
+
+def test_deactivation_takes_everything_back_and_the_next_use_activates_again(site):
+    site.plugin("alpha")
+    plugins.activate("alpha")
+    plugins.deactivate("alpha")
+    plugins.deactivate("alpha")
+    assert Library.registered == []
+    assert plugins.all_plugins()[0].state == "discovered"
+    plugins.require_device("alpha")
+    assert Library.registered == ["backend:Alpha"]
+
+
+def test_a_plugin_that_others_require_is_deactivated_with_them_or_not_at_all(site):
+    site.plugin("alpha")
+    site.plugin("beta", top=REQUIRES)
+    plugins.activate("beta")
+    with pytest.raises(PluginError) as error:
+        plugins.deactivate("alpha")
+    assert str(error.value) == (
+        "the plugin alpha cannot be deactivated while others that need it are active\n"
+        "  needed by  beta\n"
+        "  to fix     turnout.plugins.deactivate('alpha', with_dependents=True)"
+    )
+    assert Library.registered == ["backend:Alpha", "backend:Beta"]
+    plugins.deactivate("alpha", with_dependents=True)
+    assert Library.registered == []
+
+
+def test_a_clean_up_that_raises_does_not_keep_anything(site):
+    activation = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:Alpha")
+
+@hookimpl
+def turnout_deactivate():
+    raise OSError("handle is busy")
+"""
+    site.plugin("alpha", activation=activation)
+    plugins.activate("alpha")
+    with pytest.raises(PluginError) as error:
+        plugins.deactivate("alpha")
+    assert str(error.value) == (
+        "the plugin alpha was deactivated, but its clean-up raised\n  why  OSError: handle is busy"
+    )
+    assert Library.registered == []
+    plugins.activate("alpha")
+    with pytest.warns(PluginWarning):
+        config.set({"plugins.disable": ["alpha"]})
+    assert Library.registered == []
+
+
+def test_disabling_an_active_plugin_deactivates_it_and_what_requires_it(site):
+    site.plugin("alpha")
+    site.plugin("beta", top=REQUIRES)
+    plugins.activate("beta")
+    config.set({"plugins.disable": ["alpha"]})
+    assert Library.registered == []
+    assert [r.state for r in plugins.all_plugins()] == ["disabled", "blocked"]
+    with pytest.raises(DisabledError):
+        plugins.require_device("alpha")
+    config.unset("plugins.disable")
+    plugins.require_device("alpha")
+
+
+def test_a_disabled_functionality_names_the_setting_when_it_is_asked_for(site, settings_file):
+    site.plugin("alpha", tables=KEY.format("Autograd"))
+    file = settings_file('[keys]\ndisable = [\n  "Autograd",\n]\n')
+    with pytest.raises(DisabledError) as error:
+        plugins.require_functionality("Autograd")
+    assert str(error.value) == (
+        "Autograd was asked for, but keys.disable switches it off\n"
+        f"  set in  {file}:2\n"
+        "  to fix  take Autograd out of keys.disable"
+    )
+
+
+def test_a_namespace_is_brought_by_all_plugins_that_have_a_part_of_it(site):
+    activation = """\
+from turnout.plugins import hookimpl
+
+@hookimpl
+def turnout_activate(library, options):
+    library.register("backend:{backend}")
+    library.register("kernel:letters::a@{backend}")
+"""
+    for name in ("alpha", "beta"):
+        site.plugin(name, tables='', activation=activation)
+        manifest = site.folder / f"fake_{name}/plugin.toml"
+        manifest.write_text(manifest.read_text() + '[provides]\nnamespaces = ["letters"]\n')
+        manifest.write_text(manifest.read_text().replace("[provides]\n", "").replace("namespaces =", "provides.namespaces ="))
+        text = manifest.read_text()
+        head, _, tail = text.partition("[[provides.backend]]")
+        namespaces = 'provides.namespaces = ["letters"]\n'
+        manifest.write_text(head + "[provides]\nnamespaces = [\"letters\"]\n[[provides.backend]]" + tail.replace(namespaces, ""))
+    (site.folder / "fake_beta/plugin.py").write_text("1 / 0\n")
+    with pytest.warns(PluginWarning, match="beta"):
+        assert plugins.require_namespace("letters") is True
+    assert "kernel:letters::a@Alpha" in Library.registered
+
+
+def test_threads_that_ask_at_once_activate_once(site):
+    site.plugin("alpha", activation="import time\ntime.sleep(0.05)\n" + FAILING.replace('    raise KeyError("half-way")\n', ""))
+    barrier = threading.Barrier(8)
+    errors = []
+
+    def ask():
+        barrier.wait()
+        try:
+            plugins.require_device("alpha")
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert Library.registered == ["backend:Alpha"]
+
+
+def test_importing_turnout_does_not_load_what_finds_plugins():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, turnout, turnout.plugins, turnout.config\n"
+        "heavy = {'pluggy', 'importlib_metadata', 'importlib.metadata', 'tomllib', 're', 'dataclasses', 'typing', 'json'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{code}"],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout == "[]\n"

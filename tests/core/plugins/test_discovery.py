@@ -1,0 +1,166 @@
+"""Where manifests are found: only in what their distribution recorded, installed in any way."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from conftest import ACTIVATION, MANIFEST
+
+from turnout import plugins
+from turnout.errors import DeviceError, PluginError
+
+ENTRY = "alpha = fake_alpha:plugin.toml"
+
+
+def words(name="alpha"):
+    return {"name": name, "distribution": f"dist-{name}", "package": f"fake_{name}", "backend": "Alpha", "top": "", "tables": ""}
+
+
+def write_package(folder):
+    package = folder / "fake_alpha"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "plugin.toml").write_text(MANIFEST.format(**words()))
+    (package / "plugin.py").write_text(ACTIVATION.format(**words()))
+    return package / "plugin.toml"
+
+
+def only_record():
+    [record] = plugins.all_plugins()
+    return record
+
+
+def test_a_stray_module_in_front_cannot_lend_its_manifest_or_its_code(site, tmp_path, monkeypatch):
+    path = site.plugin("alpha")
+    stray = write_package(tmp_path / "stray")
+    stray.with_name("plugin.py").write_text("raise SystemExit('the stray was imported')")
+    monkeypatch.syspath_prepend(str(tmp_path / "stray"))
+    assert only_record().path == str(path)
+    with pytest.raises(PluginError) as error:
+        plugins.activate("alpha")
+    assert str(error.value.__cause__) == (
+        "the package fake_alpha that would be imported is not the one of the plugin\n"
+        f"  installed  {path.parent}\n"
+        f"  imported   {stray.parent}\n"
+        "  to fix     remove or rename the other one; see sys.path"
+    )
+    assert "fake_alpha" not in sys.modules
+
+
+def test_a_manifest_beside_the_metadata_that_was_not_recorded_is_not_read(site):
+    write_package(site.folder)
+    site.distribution("dist-alpha", files={}, entry_points=ENTRY)
+    assert only_record().state == "failed"
+
+
+def test_a_distribution_without_a_record_is_looked_up_beside_its_metadata(site):
+    write_package(site.folder)
+    site.distribution("dist-alpha", files={}, entry_points=ENTRY, record=False)
+    assert only_record().path == str(site.folder / "fake_alpha/plugin.toml")
+
+
+def test_an_editable_install_is_found_through_its_own_path_file(site, tmp_path, monkeypatch):
+    path = write_package(tmp_path / "project/src")
+    site.distribution("dist-alpha", files={"__editable__.dist_alpha.pth": f"{path.parents[1]}\n"}, entry_points=ENTRY)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(path.parents[1])])
+    assert only_record().path == str(path)
+    assert plugins.activate("alpha").state == "active"
+
+
+def test_the_path_file_of_another_distribution_does_not_count(site, tmp_path):
+    path = write_package(tmp_path / "project/src")
+    site.distribution("dist-other", files={"other.pth": f"{path.parents[1]}\n"})
+    site.distribution("dist-alpha", files={}, entry_points=ENTRY)
+    assert only_record().state == "failed"
+
+
+def test_an_editable_install_is_found_through_the_table_of_its_import_finder(site, tmp_path):
+    path = write_package(tmp_path / "project/python")
+    finder = f"raise SystemExit('it was run')\nMAPPING: dict[str, str] = {{'fake_alpha': {str(path.parent)!r}}}\n"
+    files = {
+        "__editable___dist_alpha_0_1_finder.py": finder,
+        "__editable__.dist_alpha.pth": "import __editable___dist_alpha_0_1_finder\n",
+    }
+    site.distribution("dist-alpha", files=files, entry_points=ENTRY)
+    assert only_record().path == str(path)
+
+
+def test_an_editable_install_of_another_build_tool_is_found_by_its_project(site, tmp_path):
+    path = write_package(tmp_path / "my project/src")
+    direct = {"dir_info": {"editable": True}, "url": (tmp_path / "my project").as_uri()}
+    site.distribution("dist-alpha", files={}, entry_points=ENTRY, extra={"direct_url.json": json.dumps(direct)})
+    assert only_record().path == str(path)
+
+
+def test_the_first_of_two_copies_of_a_distribution_is_the_one(site, tmp_path, monkeypatch):
+    path = site.plugin("alpha")
+    import shutil
+
+    shutil.copytree(site.folder, tmp_path / "older")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "older")])
+    assert only_record().path == str(path)
+
+
+def test_half_written_metadata_of_others_is_passed_over(site):
+    site.plugin("alpha")
+    (site.folder / "half-1.0.dist-info").mkdir()
+    (site.folder / "half-1.0.dist-info/entry_points.txt").write_text("[turnout.plugins\n")
+    assert only_record().name == "alpha"
+
+
+def test_an_unknown_device_names_what_is_installed_and_what_was_meant(site):
+    site.plugin("alpha")
+    with pytest.raises(DeviceError) as error:
+        plugins.require_device("alfa")
+    assert str(error.value) == "device 'alfa': there is no such device; did you mean 'alpha'?\n  installed  alpha"
+
+
+def test_an_unknown_plugin_and_functionality_are_errors(site):
+    site.plugin("alpha")
+    with pytest.raises(PluginError) as error:
+        plugins.require_plugin("alfa")
+    assert str(error.value) == (
+        "the plugin alfa: no installed plugin provides it and no package is known to; did you mean alpha?\n"
+        "  installed  alpha"
+    )
+    with pytest.raises(PluginError) as error:
+        plugins.require_functionality("Nowhere")
+    assert str(error.value) == (
+        "functionality Nowhere: no installed plugin provides it and no package is known to\n  installed  none"
+    )
+    assert plugins.require_namespace("nowhere") is False
+
+
+def test_what_a_known_package_provides_names_the_package(site, monkeypatch):
+    from turnout.plugins import providers
+
+    row = {
+        "distribution": "turnout-omega",
+        "devices": ["omega"],
+        "backends": ["Omega"],
+        "functionalities": ["Ending"],
+        "namespaces": ["endings"],
+    }
+    monkeypatch.setattr(providers, "data", lambda: {"omega": row})
+    for ask, what in (
+        (lambda: plugins.require_device("omega"), "device 'omega'"),
+        (lambda: plugins.require_functionality("Ending"), "Ending"),
+        (lambda: plugins.require_namespace("endings"), "the operators endings::*"),
+        (lambda: plugins.require_plugin("omega"), "the plugin omega"),
+    ):
+        with pytest.raises(PluginError) as error:
+            ask()
+        assert str(error.value) == f"{what}: no installed plugin provides it\n  to fix  pip install turnout-omega"
+    for kind, name in (("device", "omega"), ("functionality", "Ending"), ("namespace", "endings"), ("plugin", "omega")):
+        assert plugins.provider_of(kind, name) == "turnout-omega"
+    assert plugins.provider_of("device", "nowhere") is None
+
+
+def test_packages_installed_later_are_found_after_a_reset(site):
+    assert plugins.all_plugins() == []
+    site.plugin("alpha")
+    assert plugins.all_plugins() == []
+    plugins.reset_discovery()
+    assert only_record().state == "discovered"

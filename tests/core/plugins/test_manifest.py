@@ -1,0 +1,212 @@
+"""What a manifest may say, and the full text of what is said about one that says something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnout import plugins
+from turnout.errors import ManifestError, PluginError
+from turnout.plugins import providers
+from turnout.plugins.manifest import Backend, Key, Manifest, Need, Option
+
+FULL = """\
+name = "alpha"
+distribution = "Dist_Alpha"
+kind = "backend"
+api = "1.0"
+module = "fake_alpha.plugin"
+summary = "the first letter"
+requires_plugins = ["beta"]
+
+[provides]
+namespaces = ["letters"]
+
+[[provides.backend]]
+name = "Alpha"
+device = "alpha"
+
+[[provides.key]]
+name = "Autograd"
+
+[[provides.key]]
+name = "Profiler"
+prefix = "Profiler"
+after = "Autograd"
+
+[[needs]]
+module = "sys"
+install = "it is there"
+
+[option.fraction]
+type = "float"
+default = 1
+help = "how much"
+
+[option.mode]
+type = "str"
+default = "fast"
+help = "which way"
+choices = ["fast", "exact"]
+"""
+
+
+def plain(text):
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def error_of(site, text):
+    path = site.plugin("alpha", manifest=plain(text))
+    [record] = plugins.all_plugins()
+    assert record.state == "failed"
+    assert isinstance(record.error, ManifestError)
+    return record.reason.replace(str(path), "plugin.toml")
+
+
+def test_everything_a_manifest_says_is_in_its_value(site):
+    path = site.plugin("alpha", manifest=FULL)
+    [record] = plugins.all_plugins()
+    assert record.manifest == Manifest(
+        path=str(path),
+        name="alpha",
+        distribution="Dist_Alpha",
+        kind="backend",
+        api=(1, 0),
+        module="fake_alpha.plugin",
+        summary="the first letter",
+        requires_plugins=("beta",),
+        backends=(Backend("Alpha", "alpha"),),
+        keys=(Key("Autograd"), Key("Profiler", "Profiler", None, "Autograd")),
+        namespaces=("letters",),
+        needs=(Need("sys", "it is there"),),
+        options={
+            "fraction": Option("float", 1.0, "how much"),
+            "mode": Option("str", "fast", "which way", ("fast", "exact")),
+        },
+    )
+
+
+def test_all_problems_of_a_manifest_are_reported_together_by_line(site):
+    text = """\
+name = "omega"
+distribution = "other-package"
+kind = "device"
+api = "1"
+modul = "fake_alpha.plugin"
+
+[[provides.backend]]
+name = "alpha"
+
+[[provides.key]]
+name = "Profiler"
+
+[[provides.key]]
+name = "Autograd"
+before = "Tracer"
+
+[option.fraction]
+type = "float"
+default = "half"
+help = "how much"
+
+[option.Mode]
+type = "string"
+default = ""
+help = "which way"
+"""
+    assert error_of(site, text) == (
+        "the manifest of dist-alpha 0.1 is not accepted\n"
+        "  file     plugin.toml\n"
+        "  missing  module is required: the module that is imported to activate it\n"
+        "  line 1   name: expected 'alpha', the name of the entry point, got 'omega'\n"
+        "  line 2   distribution: expected 'dist-alpha', which holds this file, got 'other-package'\n"
+        "  line 3   kind: expected one of backend, functionality, library, got 'device'\n"
+        "  line 4   api: expected 'MAJOR.MINOR', the plugin-API it needs, got '1'\n"
+        "  line 5   modul: unknown field; did you mean module?\n"
+        "  line 7   provides.backend.device is required: the device string, such as 'cuda'\n"
+        "  line 8   provides.backend.name: expected a name such as 'CUDA', got 'alpha'\n"
+        "  line 10  provides.key: Profiler is new and needs its place: before or after another functionality\n"
+        "  line 13  provides.key: Autograd is a standard functionality, which core places itself: name it alone\n"
+        "  line 19  option.fraction.default: expected a number, got 'half'\n"
+        "  line 22  option.Mode: expected a name of lower case letters, digits and single underscores\n"
+        "  line 23  option.Mode.type: expected one of bool, int, float, str, strings, got 'string'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "replacement", "row"),
+    [
+        ('module = "fake_alpha.plugin"', 'module = "os.path"', "line 5  module: expected a module of fake_alpha, got 'os.path'"),
+        ('module = "fake_alpha.plugin"', "module = 3", "line 5  module: expected a module, got 3"),
+        ('module = "fake_alpha.plugin"', 'module = ""', "line 5  module: expected a module, got ''"),
+        ('kind = "backend"', "", "missing  kind is required: one of backend, functionality, library"),
+        ('["beta"]', '"beta"', "line 7  requires_plugins: expected a list of strings, got 'beta'"),
+        ('["beta"]', '["beta", "beta"]', "line 7  requires_plugins: 'beta' is there twice"),
+        ('["letters"]', '["a-b"]', "line 10  provides.namespaces: 'a-b' is not a name"),
+        ('choices = ["fast", "exact"]', 'choices = ["slow"]', "line 34  option.mode.default: expected one of 'slow', got 'fast'"),
+        ('choices = ["fast", "exact"]', "choices = [1]", "line 36  option.mode.choices: expected a string, got 1"),
+        ('install = "it is there"', "", "line 23  needs.install is required: the command that installs it"),
+    ],
+)  # fmt: skip
+def test_each_wrong_field_is_named_with_what_was_expected(site, line, replacement, row):
+    assert line in FULL
+    place, _, text = row.partition("  ")
+    assert error_of(site, FULL.replace(line, replacement)) == (
+        f"the manifest of dist-alpha 0.1 is not accepted\n  {'file':{len(place)}}  plugin.toml\n  {place}  {text}"
+    )
+
+
+def test_a_kind_needs_what_it_is_about(site):
+    text = FULL.replace('kind = "backend"', 'kind = "library"').replace('namespaces = ["letters"]', "")
+    assert error_of(site, text).splitlines()[2] == "  line 3  kind: a library needs provides.namespaces"
+
+
+def test_a_manifest_that_is_not_toml_says_where(site):
+    assert error_of(site, 'name = "alpha\n') == (
+        "the manifest of dist-alpha 0.1 is not accepted\n"
+        "  file  plugin.toml\n"
+        "  why   Illegal character '\\n' (at line 1, column 14)"
+    )
+
+
+def test_a_manifest_that_was_not_shipped_says_where_it_should_be(site):
+    site.distribution("dist-alpha", files={"fake_alpha/__init__.py": ""}, entry_points="alpha = fake_alpha:plugin.toml")
+    [record] = plugins.all_plugins()
+    assert record.reason == (
+        "the manifest of dist-alpha 0.1 is not among its files\n"
+        "  entry   alpha = fake_alpha:plugin.toml in the group turnout.plugins\n"
+        "  looked  the files that the distribution recorded\n"
+        "  to fix  ship the manifest with the package (setuptools: [tool.setuptools.package-data])"
+    )
+
+
+def test_an_entry_point_that_names_code_is_refused(site):
+    site.distribution("dist-alpha", files={"fake_alpha.py": ""}, entry_points="alpha = fake_alpha:Plugin")
+    [record] = plugins.all_plugins()
+    assert record.reason == (
+        "the manifest of dist-alpha 0.1 is not accepted\n"
+        "  file             entry_points.txt\n"
+        "  turnout.plugins  alpha: expected 'package:plugin.toml', got 'fake_alpha:Plugin'"
+    )
+
+
+def test_asking_for_the_device_of_a_broken_manifest_shows_the_problem(site):
+    site.plugin("alpha", manifest=plain(FULL.replace('module = "fake_alpha.plugin"', "")))
+    with pytest.raises(PluginError) as error:
+        plugins.require_device("alpha")
+    assert isinstance(error.value.__cause__, ManifestError)
+    assert str(error.value).startswith(
+        "device 'alpha': the plugin alpha has failed\n  why     the manifest of dist-alpha 0.1 is not accepted\n"
+    )
+
+
+def test_the_data_file_is_what_the_manifests_of_the_repository_say():
+    assert providers.main(["--check"]) == 0
+
+
+def test_generating_the_data_file_reads_every_manifest(tmp_path):
+    folder = tmp_path / "plugins/alpha/src/fake_alpha"
+    folder.mkdir(parents=True)
+    (folder / "plugin.toml").write_text(FULL)
+    assert '"alpha": {\n      "distribution": "Dist_Alpha",\n      "devices": [\n        "alpha"\n' in providers.generate(
+        tmp_path
+    )

@@ -1,0 +1,192 @@
+"""The state of each plugin, with its reason and remedy, before anything is activated."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from turnout import config, plugins
+from turnout.errors import DisabledError, PluginError, PluginWarning
+
+
+def state_of(name):
+    return next((r.state, r.reason, r.remedy) for r in plugins.all_plugins() if r.name == name)
+
+
+def test_a_plugin_is_discovered_without_its_code_being_run(site):
+    path = site.plugin("alpha", activation="raise SystemExit('code was run')")
+    [record] = plugins.all_plugins()
+    assert (record.name, record.distribution, record.version, record.state) == ("alpha", "dist-alpha", "0.1", "discovered")
+    assert record.path == str(path)
+    assert record.origin == f"dist-alpha 0.1 ({path})"
+    assert record.provides == ("backend:Alpha", "device:alpha")
+    assert "fake_alpha" not in sys.modules
+
+
+def test_a_disabled_plugin_names_the_setting_and_its_line(site, settings_file):
+    site.plugin("alpha")
+    file = settings_file('[plugins]\ndisable = ["alpha"]\n')
+    why = f"plugins.disable names alpha ({file}:2)"
+    assert state_of("alpha") == ("disabled", why, "take it out, or name it in plugins.enable")
+    with pytest.raises(DisabledError) as error:
+        plugins.require_device("alpha")
+    assert str(error.value) == (
+        "device 'alpha': the plugin alpha is disabled\n"
+        f"  why     {why}\n"
+        f"  from    {plugins.all_plugins()[0].origin}\n"
+        "  to fix  take it out, or name it in plugins.enable"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "variables", "expected"),
+    [
+        ('disable = ["*"]', {}, "disabled"),
+        ('disable = ["*"]\nenable = ["alpha"]', {}, "discovered"),
+        ('disable = ["alpha"]', {"TURNOUT_PLUGINS__ENABLE": "alpha"}, "discovered"),
+        ('enable = ["alpha"]', {"TURNOUT_PLUGINS__DISABLE": "alpha"}, "disabled"),
+        ('enable = ["alpha"]', {"TURNOUT_PLUGINS__DISABLE": "*"}, "disabled"),
+        ('disable = ["alpha"]', {"TURNOUT_PLUGINS__DISABLE": ""}, "discovered"),
+    ],
+)
+def test_the_stronger_source_decides_between_enable_and_disable(
+    site, settings_file, monkeypatch, file, variables, expected
+):
+    site.plugin("alpha")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    settings_file(f"[plugins]\n{file}\n")
+    assert state_of("alpha")[0] == expected
+
+
+def test_a_plugin_is_blocked_by_what_it_requires(site, settings_file):
+    site.plugin("alpha")
+    site.plugin("beta", top='requires_plugins = ["alpha"]')
+    site.plugin("gamma", top='requires_plugins = ["beta"]')
+    file = settings_file('[plugins]\ndisable = ["alpha"]\n')
+    disabled = f"it requires the plugin alpha, which is disabled: plugins.disable names alpha ({file}:2)"
+    assert state_of("beta") == ("blocked", disabled, "take it out, or name it in plugins.enable")
+    assert state_of("gamma") == (
+        "blocked",
+        f"it requires the plugin beta, which is blocked: {disabled}",
+        "take it out, or name it in plugins.enable",
+    )
+
+
+def test_a_requirement_that_is_not_installed_blocks(site):
+    site.plugin("beta", top='requires_plugins = ["nowhere"]')
+    assert state_of("beta") == (
+        "blocked",
+        "it requires the plugin nowhere, which is not installed",
+        "install the package that has the plugin nowhere",
+    )
+
+
+def test_plugins_that_require_each_other_fail_whichever_is_asked_first(site):
+    site.plugin("alpha", top='requires_plugins = ["beta"]')
+    site.plugin("beta", top='requires_plugins = ["alpha"]')
+    site.plugin("gamma", top='requires_plugins = ["alpha"]')
+    assert state_of("alpha") == ("failed", "plugins require each other: alpha -> beta -> alpha", "tell their authors")
+    assert state_of("beta") == ("failed", "plugins require each other: beta -> alpha -> beta", "tell their authors")
+    assert state_of("gamma")[0] == "blocked"
+
+
+def test_a_missing_module_makes_a_plugin_unavailable_until_it_is_there(site):
+    site.plugin("alpha", tables='[[needs]]\nmodule = "fake_driver.low"\ninstall = "pip install fake-driver"\n')
+    assert state_of("alpha") == ("unavailable", "the module fake_driver.low is not installed", "pip install fake-driver")
+    with pytest.raises(PluginError) as error:
+        plugins.activate("alpha")
+    assert str(error.value) == (
+        "the plugin alpha is unavailable\n"
+        "  why     the module fake_driver.low is not installed\n"
+        f"  from    {plugins.all_plugins()[0].origin}\n"
+        "  to fix  pip install fake-driver"
+    )
+    site.distribution("fake-driver", files={"fake_driver/__init__.py": "1/0", "fake_driver/low.py": ""})
+    assert plugins.activate("alpha").state == "active"
+
+
+def test_a_plugin_for_a_newer_or_another_api_is_incompatible(site, monkeypatch):
+    site.plugin("alpha")
+    manifest = (site.folder / "fake_alpha/plugin.toml").read_text()
+    (site.folder / "fake_alpha/plugin.toml").write_text(manifest.replace('"1.0"', '"2.0"') + "\nfuture_field = 1\n")
+    why = "it was built for plugin-API 2.0; this turnout-core has 1.0"
+    assert state_of("alpha") == ("incompatible", why, "pip install --upgrade dist-alpha turnout-core")
+
+
+def test_a_plugin_for_an_older_minor_of_the_api_works_with_a_newer_core(site, monkeypatch):
+    from turnout.plugins import discovery
+
+    monkeypatch.setattr(discovery, "PLUGIN_API", "1.7")
+    site.plugin("alpha")
+    assert plugins.activate("alpha").state == "active"
+
+
+def test_two_distributions_with_one_name_wait_for_a_choice(site, settings_file):
+    site.plugin("alpha", distribution="one-alpha")
+    site.plugin("alpha", distribution="two-alpha")
+    assert [(r.state, r.reason, r.remedy) for r in plugins.all_plugins()] == [
+        (
+            "conflict",
+            "one-alpha 0.1 and two-alpha 0.1 have a plugin of this name",
+            f'choose one: [plugins.choose] alpha = "{name}-alpha"',
+        )
+        for name in ("one", "two")
+    ]
+    with pytest.raises(PluginError, match="the plugin alpha is in conflict with another"):
+        plugins.require_device("alpha")
+    file = settings_file('[plugins.choose]\nalpha = "Two_Alpha"\n')
+    assert [(r.distribution, r.state) for r in plugins.all_plugins()] == [
+        ("one-alpha", "disabled"),
+        ("two-alpha", "discovered"),
+    ]
+    assert state_of("alpha")[1] == f"plugins.choose.alpha is 'Two_Alpha' ({file}:2)"
+    assert plugins.activate("alpha").distribution == "two-alpha"
+
+
+def test_two_plugins_with_one_device_are_a_conflict_until_one_is_disabled(site):
+    site.plugin("alpha")
+    site.plugin("beta")
+    manifest = site.folder / "fake_beta/plugin.toml"
+    manifest.write_text(manifest.read_text().replace('device = "beta"', 'device = "alpha"'))
+    assert state_of("alpha") == (
+        "conflict",
+        "the device alpha is provided by alpha and beta",
+        "name all but one of them in plugins.disable, such as beta",
+    )
+    assert state_of("beta")[0] == "conflict"
+    config.set({"plugins.disable": ["beta"]})
+    assert state_of("alpha")[0] == "discovered"
+
+
+def test_a_broken_plugin_is_one_warning_and_no_obstacle(site):
+    site.plugin("alpha", manifest='name = "alpha"\n')
+    site.plugin("beta")
+    with pytest.warns(PluginWarning) as caught:
+        plugins.require_device("beta")
+    assert [str(w.message) for w in caught] == [
+        "alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted"
+    ]
+    plugins.require_plugin("beta")
+
+
+def test_strict_turns_what_is_recorded_into_an_error(site, monkeypatch):
+    site.plugin("alpha", manifest='name = "alpha"\n')
+    site.plugin("beta")
+    monkeypatch.setenv("TURNOUT_STRICT", "true")
+    with pytest.raises(PluginError) as error:
+        plugins.require_device("beta")
+    assert str(error.value) == (
+        "the setting strict is on and installed plugins are broken\n"
+        "  broken  alpha (dist-alpha 0.1): failed, the manifest of dist-alpha 0.1 is not accepted\n"
+        "  to fix  uninstall them, or name them in plugins.disable"
+    )
+
+
+def test_listing_works_with_a_configuration_that_does_not(site):
+    site.plugin("alpha")
+    with open("turnout.toml", "w") as file:
+        file.write("strikt = true\n")
+    assert state_of("alpha")[0] == "discovered"
+    assert config.problem() is not None

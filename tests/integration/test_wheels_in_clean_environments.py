@@ -1,0 +1,171 @@
+"""Each wheel, installed from files alone into an environment that holds nothing else.
+
+`make wheels` builds dist/ and downloads .venv/wheelhouse; these tests install from the two with no index.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from workspace import ROOT, Distribution, distributions
+
+pytestmark = pytest.mark.wheels
+
+DIST = ROOT / "dist"
+WHEELHOUSE = ROOT / ".venv" / "wheelhouse"
+
+# Nothing of the caller's environment: no pip configuration, no PYTHONPATH.
+BARE = {"PATH": os.environ["PATH"], "PIP_CONFIG_FILE": os.devnull, "HOME": os.devnull}
+
+
+class Environment:
+    """A virtual environment with the given requirements in it, and a way to run programs there."""
+
+    def __init__(self, folder: Path, requirements: list[str]) -> None:
+        self.folder = folder
+        self.bin = folder / "env" / "bin"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "env"], check=True, env=BARE)
+        places = ["--no-index", "--find-links", str(DIST), "--find-links", str(WHEELHOUSE)]
+        pip = [sys.executable, "-m", "pip", "--python", str(self.bin / "python"), "install", "-q", *places]
+        run = subprocess.run([*pip, *requirements], env=BARE, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of the environment; what it wrote to stderr is in the report when it fails."""
+        command = (str(self.bin / command[0]), *command[1:])
+        return subprocess.run(command, cwd=self.folder, env=BARE, capture_output=True, text=True)
+
+    def python(self, program: str) -> str:
+        """Run a program, which must succeed and warn about nothing, and return what it printed."""
+        run = self.run("python", "-W", "error", "-c", program)
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+
+    def error(self, program: str) -> str:
+        """Run a program, which must end in an error of turnout, and return the error's text."""
+        report = f"""
+import turnout
+try:
+    {program}
+except turnout.TurnoutError as error:
+    print(error)
+else:
+    raise SystemExit("no error")
+"""
+        return self.python(report)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Environment]:
+    """Make the environment with these requirements, once."""
+    made: dict[tuple[str, ...], Environment] = {}
+
+    def make(*requirements: str) -> Environment:
+        if requirements not in made:
+            made[requirements] = Environment(tmp_path_factory.mktemp("clean"), list(requirements))
+        return made[requirements]
+
+    return make
+
+
+def installed(one: Environment) -> set[str]:
+    program = "from importlib.metadata import distributions as d; print(*{x.name.lower() for x in d()})"
+    return set(one.python(program).split())
+
+
+@pytest.mark.parametrize("one", distributions(), ids=lambda one: one.name)
+def test_the_wheel_holds_the_package_as_it_is_in_the_tree(one: Distribution):
+    (wheel,) = DIST.glob(f"{one.name.replace('-', '_')}-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    package = {name: data for name, data in held.items() if name.startswith(one.module + "/")}
+    tree = {
+        path.relative_to(one.source.parent).as_posix(): path.read_bytes()
+        for path in one.source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert package == tree
+    rest = {name.partition("/")[0] for name in held.keys() - package.keys()}
+    assert rest == {f"{wheel.name.removesuffix('-py3-none-any.whl')}.dist-info"}
+    (licence,) = (data for name, data in held.items() if name.endswith("LICENSE"))
+    assert licence == (ROOT / "LICENSE").read_bytes()
+
+
+@pytest.mark.parametrize("one", distributions(), ids=lambda one: one.name)
+def test_each_distribution_installs_alone_and_imports(one: Distribution, environment):
+    alone = environment(one.name)
+    where = Path(alone.python(f"import {one.module}; print({one.module}.__file__)").strip())
+    assert alone.folder in where.parents
+    assert (
+        "no broken requirements"
+        in subprocess.run(
+            [sys.executable, "-m", "pip", "--python", str(alone.bin / "python"), "check"],
+            env=BARE,
+            capture_output=True,
+            text=True,
+        ).stdout.lower()
+    )
+
+
+def test_core_alone_has_no_numpy_and_dispatches_plain_functions(environment):
+    core = environment("turnout-core")
+    assert "numpy" not in installed(core)
+    assert not any(name.startswith("turnout-") and name != "turnout-core" for name in installed(core))
+    program = """
+import turnout
+from turnout.library import Library
+library = Library("clean", "DEF")
+library.define("twice(int n) -> int")
+library.impl("twice", lambda n: 2 * n, "CompositeExplicitAutograd")
+print(turnout.ops.clean.twice(21))
+"""
+    assert core.python(program) == "42\n"
+
+
+def test_core_alone_names_the_backend_to_install(environment):
+    assert "pip install turnout-cpu" in environment("turnout-core").error("turnout.ones(2)")
+
+
+def test_core_and_cpu_compute_and_name_autograd_to_install(environment):
+    cpu = environment("turnout-core", "turnout-cpu")
+    assert cpu.python("import turnout; print((turnout.ones(2) + 1).tolist())") == "[2.0, 2.0]\n"
+    assert "pip install turnout-autograd" in cpu.error("turnout.ones(2, requires_grad=True)")
+
+
+def test_cpu_alone_names_the_other_device_to_install(environment):
+    cpu = environment("turnout-core", "turnout-cpu")
+    assert "pip install turnout-meta" in cpu.error("turnout.ones(2, device='meta')")
+
+
+def test_core_cpu_and_autograd_differentiate(environment):
+    both = environment("turnout-core", "turnout-cpu", "turnout-autograd")
+    program = """
+import turnout
+x = turnout.tensor([1.0, 2.0], requires_grad=True)
+(x * x).sum().backward()
+print(x.grad.tolist())
+"""
+    assert both.python(program) == "[2.0, 4.0]\n"
+
+
+def test_everything_installs_through_the_extra_and_works_together(environment):
+    everything = environment("turnout[all]")
+    assert {one.name for one in distributions()} <= installed(everything)
+    program = """
+import turnout
+x = turnout.ones(2, 3, device="meta")
+print(tuple((x + x).shape))
+x = turnout.ones(3, requires_grad=True)
+x.exp().sum().backward()
+print(tuple(x.grad.shape))
+"""
+    assert everything.python(program) == "(2, 3)\n(3,)\n"
+    run = everything.run("turnout", "plugins")
+    assert run.returncode == 0, run.stderr
+    assert all(name in run.stdout for name in ("autograd", "cpu", "meta"))

@@ -1,0 +1,75 @@
+"""The distributions of this repository, read from their pyproject.toml files."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Distribution(NamedTuple):
+    """One pyproject.toml with a [project] table."""
+
+    folder: Path
+    project: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.project["name"])
+
+    @property
+    def module(self) -> str:
+        """The name it is imported by."""
+        return "turnout" if self.name == "turnout-core" else self.name.replace("-", "_")
+
+    @property
+    def source(self) -> Path:
+        return self.folder / "src" / self.module
+
+    def requirements(self) -> list[str]:
+        """Every requirement as written, those of the extras included."""
+        extras = self.project.get("optional-dependencies", {})
+        return [*self.project.get("dependencies", []), *(text for texts in extras.values() for text in texts)]
+
+
+def distributions() -> list[Distribution]:
+    """Those with code: the core, the plugins and the tools."""
+    folders = [ROOT / "core", *sorted(ROOT.glob("plugins/*")), *sorted(ROOT.glob("tools/*"))]
+    return [read(folder) for folder in folders if (folder / "pyproject.toml").exists()]
+
+
+def read(folder: Path) -> Distribution:
+    return Distribution(folder, tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"])
+
+
+def required_name(requirement: str) -> str:
+    """The distribution that a requirement asks for, in the registries' spelling."""
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found, requirement
+    return re.sub(r"[-_.]+", "-", found.group()).lower()
+
+
+def modules(source: Path) -> Iterator[tuple[str, ast.Module]]:
+    """Each module below the package folder `source`: its full dotted name and its tree."""
+    for path in sorted(source.rglob("*.py")):
+        parts = path.relative_to(source.parent).with_suffix("").parts
+        yield ".".join(parts), ast.parse(path.read_text("utf-8"), str(path))
+
+
+def imported(module: str, node: ast.AST) -> Iterator[str]:
+    """The absolute dotted names that one import statement of `module` may load or bind.
+
+    `module` is spelled as `modules` does, with `__init__` written out, so that its package is what stands before the
+    last dot. `from a.b import c` yields `a.b.c`: whether c is a module or a name makes no difference to the callers.
+    """
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        package = module.split(".")[: -node.level] if node.level else []
+        prefix = ".".join([*package, *([node.module] if node.module else [])])
+        yield from (f"{prefix}.{alias.name}" for alias in node.names)
