@@ -7,6 +7,7 @@ with an error that names the operator and the argument.
 from __future__ import annotations
 
 from turnout.devices import Device, device
+from turnout.dtypes import DTYPES as DTYPES
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
 from turnout.errors import CallError, StaleOperatorError
 from turnout.errors import calls as texts

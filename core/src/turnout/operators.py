@@ -283,6 +283,8 @@ class Operator:
                 raise StaleOperatorError(texts.stale(self))
             plan = self.plan(ks)
             call = self._bind_plan(plan)
+            for instrument in registry.instruments:
+                call = instrument(self, plan, call)
             self.cache[int(ks)] = call
             return call
 

@@ -6,12 +6,11 @@ everything as it was. `Library` is the one way to change a registry, and `undo` 
 
 from __future__ import annotations
 
-import threading
-
+from turnout.config import LOCK
 from turnout.errors import ConflictError, RegistrationError, UniverseError, UnknownOperatorError
 from turnout.errors import registry as texts
-from turnout.kernels import BOXED, FALLTHROUGH, INTERNAL, UNBOXED, Kernel
-from turnout.keys import KEYS, Functionality
+from turnout.kernels import BOXED, FALLTHROUGH, INTERNAL, UNBOXED, Kernel, LazyFunction
+from turnout.keys import KEYS, OLD_NAMES, Functionality
 from turnout.operators import Operator, Packet
 
 TYPE_CHECKING = False
@@ -27,21 +26,22 @@ if TYPE_CHECKING:
 
 
 class Registry:
-    """Everything registered over one key space. The process uses `REGISTRY`; tests build others."""
+    """Everything registered over one key space. The process uses `REGISTRY`, which follows the configuration; tests build others."""
 
-    def __init__(self, keys: KeySpace) -> None:
+    def __init__(self, keys: KeySpace, *, follows_config: bool = False) -> None:
         self.keys = keys
-        self.lock = threading.RLock()
+        self.lock = LOCK
         self.operators: dict[str, Operator] = {}
         self.packets: dict[str, dict[str, Packet]] = {}
         self.backends: dict[str, Backend] = {}
         self.fallbacks: dict[str, Kernel] = {}
         self.fallbacks_by_key: dict[str, Kernel] = {}
         self._specializers: dict[int, Callable[[Operator], Any]] = {}
-        self._disabled: frozenset[str] = frozenset()
-        self.preferences: dict[str, str] = {}  # "aten::add.Tensor@CPU" -> library or distribution, from the configuration
+        self._follows_config = follows_config
+        self._subscribed = False
         self.services: dict[str, Any] = {}  # functionality -> what its plugin offers to core's public functions
         self.generation = 0  # counts changes; what is derived from the registry compares it
+        self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
 
     # ---- looking up
 
@@ -61,6 +61,12 @@ class Registry:
         with self.lock:
             return [op for op in self.operators.values() if not op.is_defined and any(op.kernels.values())]
 
+    def waiting(self) -> list[tuple[Operator, str]]:
+        """Operators and keys of kernels whose key does not exist (yet)."""
+        with self.lock:
+            is_key = self.keys.universe.is_key
+            return [(op, key) for op in self.operators.values() for key in op.kernels if not is_key(key)]
+
     def key_set(self, args: Iterable[Any]) -> int:
         """The key set of a call with these arguments, the state included."""
         from turnout.state import DISPATCH
@@ -77,13 +83,29 @@ class Registry:
 
     def is_disabled(self, key: str, functionality: str) -> bool:
         """Whether configuration makes this slot fall through."""
-        return bool(self._disabled) and (key in self._disabled or functionality in self._disabled)
+        if not self._follows_config:
+            return False
+        from turnout import config
 
-    def set_disabled(self, keys: Iterable[str]) -> None:
-        """Replace the set of disabled functionalities and runtime keys."""
-        with self.lock:
-            self._disabled = frozenset(keys)
-            self.changed()
+        self._subscribe()
+        return config.key_disabled(key, functionality)
+
+    def choice(self, op: Operator, key: str) -> str | None:
+        """The library or distribution that configuration chose for a slot that two libraries claim."""
+        if not self._follows_config:
+            return None
+        from turnout import config
+
+        self._subscribe()
+        return config.kernel_choices().get(f"{op.qualified_name}@{key}")
+
+    def _subscribe(self) -> None:
+        """From the first resolution on, a change of settings clears the caches."""
+        if not self._subscribed:
+            from turnout import config
+
+            self._subscribed = True
+            config.on_change(lambda names: self.changed())
 
     # ---- what wins at one operator and key
 
@@ -94,7 +116,7 @@ class Registry:
             return stack[-1]
         overriding = [k for k in stack if k.allow_override]
         candidates = overriding or stack
-        preferred = self.preferences.get(f"{op.qualified_name}@{key}")
+        preferred = self.choice(op, key)
         if preferred is not None:
             chosen = [k for k in stack if k.library is not None and preferred in (k.library.name, k.library.distribution)]
             candidates = chosen or candidates
@@ -103,7 +125,7 @@ class Registry:
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
         """Raise ConflictError unless exactly one library would say allow_override, or configuration chooses."""
         others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library]
-        if not others or f"{op.qualified_name}@{key}" in self.preferences:
+        if not others or self.choice(op, key) is not None:
             return
         overriding = {id(k.library) for k in (*others, kernel) if k.allow_override}
         if len(overriding) != 1:
@@ -121,6 +143,22 @@ class Registry:
         for each in self.operators.values():
             each.forget_specializations()
             each.cache.clear()
+
+    def instrument(self, wrapper: Callable[[Operator, Plan, Call], Call]) -> Callable[[], None]:
+        """Pass every callable that resolution binds through `wrapper(op, plan, call)` until the returned undo is called."""
+
+        def change(kept: tuple[Any, ...], added: tuple[Any, ...] = ()) -> None:
+            self.instruments = (*kept, *added)
+            for each in self.operators.values():
+                each.cache.clear()
+
+        def undo() -> None:
+            with self.lock:
+                change(tuple(w for w in self.instruments if w is not wrapper))
+
+        with self.lock:
+            change(self.instruments, (wrapper,))
+        return undo
 
     def _expand_fallbacks(self) -> None:
         """Fallbacks by runtime key; one at an alias covers the keys of the alias that have none of their own."""
@@ -259,7 +297,7 @@ class Library:
             overloads.check_no_tie([other.schema for other in packet], parsed)
         for stack in op.kernels.values():
             for kernel in stack:
-                if kernel.form == UNBOXED and not kernel.is_fallthrough:
+                if _has_signature(kernel):
                     check_kernel_signature(kernel.fn, parsed, with_keyset=kernel.with_keyset)
 
     def _undefine(self, op: Operator) -> None:
@@ -283,10 +321,12 @@ class Library:
         calls_operators: bool = True,
         binder: Callable[[Operator, Kernel, str], Call] | None = None,
         label: str = "",
+        waits: bool = False,
     ) -> Kernel:
         """Register a kernel for "name.overload" (or "namespace::name.overload") at a runtime or alias key.
 
-        The operator may be defined later. Raises KernelSignatureError when `fn` cannot take the schema's arguments,
+        The operator may be defined later. With `waits` the key may be unknown: the kernel serves from when a backend or
+        functionality that brings the key is added. Raises KernelSignatureError when `fn` cannot take the schema's arguments,
         UniverseError for an unknown key, ConflictError when another library holds the slot.
         """
         registry = self.registry
@@ -296,9 +336,10 @@ class Library:
             calls_operators=calls_operators, binder=binder, label=label,
         )  # fmt: skip
         with registry.lock:
-            key = registry.keys.canonical(key)
+            if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
+                key = registry.keys.canonical(key)
             known = registry.operators.get(qualified)
-            if known is not None and known.is_defined and form == UNBOXED and binder is None and fn is not FALLTHROUGH:
+            if known is not None and known.is_defined and _has_signature(kernel):
                 from turnout.schema.kernels import check_kernel_signature
 
                 check_kernel_signature(fn, known.schema, with_keyset=with_keyset)
@@ -472,6 +513,11 @@ class Library:
         return f"<Library {self.name} from {self.origin}>"
 
 
+def _has_signature(kernel: Kernel) -> bool:
+    """Whether the function is called with the schema's arguments and can be looked at now."""
+    return kernel.form == UNBOXED and kernel.binder is None and not isinstance(kernel.fn, LazyFunction) and not kernel.is_fallthrough
+
+
 def _without_default(qualified_name: str) -> str:
     return qualified_name.removesuffix(".default")
 
@@ -490,7 +536,7 @@ def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
             yield arg
 
 
-REGISTRY = Registry(KEYS)
+REGISTRY = Registry(KEYS, follows_config=True)
 
 
 def find_operator(qualified_name: str) -> Operator:

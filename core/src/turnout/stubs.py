@@ -12,6 +12,7 @@ from keyword import iskeyword
 from typing import TYPE_CHECKING, Any
 
 from turnout import calling
+from turnout.dtypes import DType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,6 +73,8 @@ def default_source(argument: Argument) -> str:
         return repr(tuple(value))
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return f"float({str(value)!r})"
+    if isinstance(value, DType):
+        return f"DTYPES[{value.name!r}]"
     return repr(value)
 
 
@@ -156,7 +159,7 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
 STUB_GLOBALS: dict[str, Any] = {
     name: getattr(calling, name)
     for name in (
-        "DISPATCH", "DType", "Device", "as_bool", "as_bools", "as_device", "as_dtype", "as_float", "as_floats", "as_int",
+        "DISPATCH", "DTYPES", "DType", "Device", "as_bool", "as_bools", "as_device", "as_dtype", "as_float", "as_floats", "as_int",
         "as_ints", "as_scalar", "as_scalars", "as_sequence", "as_str", "miss",
     )
 }  # fmt: skip

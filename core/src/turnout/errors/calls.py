@@ -77,7 +77,7 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
     ]  # fmt: skip
     lines.append(f"  kernels       {kernels[0] if kernels else 'none'}")
     lines += [f"                {line}" for line in kernels[1:4]]
-    lines.append(f"  to fix        {_remedy(op, key)}`turnout table {op.qualified_name}` prints the whole table")
+    lines.append(f"  to fix        {_remedy(plan)}`turnout table {op.qualified_name}` prints the whole table")
     return "\n".join(lines)
 
 
@@ -99,10 +99,17 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     return found or ["the state: the key is included by a context that is active"]
 
 
-def _remedy(op: Operator, key: str) -> str:
+def _remedy(plan: Plan) -> str:
+    """The package that would provide the missing key."""
     from turnout.plugins import provider_of
 
-    package = provider_of("key", key)
+    functionality = plan.functionality
+    if functionality is None:
+        return ""
+    if functionality.backend_key:
+        package = provider_of("backend", plan.key.removeprefix(functionality.prefix or ""))
+    else:
+        package = provider_of("functionality", functionality.name)
     return f"pip install {package}; " if package else ""
 
 

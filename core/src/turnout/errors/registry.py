@@ -16,7 +16,7 @@ def _who(kernel: Kernel) -> str:
 def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_override: bool) -> str:
     """Two libraries claim one slot."""
     fix = (
-        f'both say allow_override=True: choose one with the setting kernels.prefer."{op.qualified_name}@{key}"'
+        f'both say allow_override=True: choose one with the setting kernels.choose."{op.qualified_name}@{key}"'
         if both_override
         else "let one of them say allow_override=True, or uninstall one"
     )
@@ -47,3 +47,9 @@ def unknown_operator(qualified_name: str, registry: Registry) -> str:
     near = get_close_matches(qualified_name, names, 3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"no operator {qualified_name}{hint}"
+
+
+def unknown_namespace(namespace: str, registry: Registry) -> str:
+    """A namespace with no operators."""
+    there = ", ".join(sorted(name for name, packets in registry.packets.items() if packets))
+    return f"no operators in namespace {namespace!r}; there are {there}"

@@ -6,7 +6,7 @@ calls that. Both are CompositeExplicitAutograd kernels on tensors, so that one s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from string import ascii_lowercase
 from types import MappingProxyType
@@ -30,16 +30,21 @@ _SHARED_TAGS = frozenset({"nondeterministic_seeded", "pt2_compliant_tag", "view_
 
 
 def candidates(group: Group) -> dict[str, tuple[str, FunctionSchema, NativeFunction]]:
-    """What can be generated for a group: name -> (kind, schema, the entry it is made from)."""
-    base = group.mutable or group.inplace or group.out or group.functional
-    assert base is not None
-    found = {}
-    if group.out is None and (base.schema.kind == "inplace" or any(r.type.is_tensor_like for r in base.schema.returns)):
-        schema = out_schema(base.schema)
-        found[_name(schema)] = (OUT, schema, base)
-    if group.functional is None and base.schema.kind in ("inplace", "mutable"):
-        schema = functional_schema(base.schema)
-        found[_name(schema)] = (FUNCTIONAL, schema, base)
+    """What can be generated for a group: name -> (kind, schema, the entry it is made from).
+
+    An out variant has as many names as there are variants to make it from; the one that is asked for is made.
+    """
+    found: dict[str, tuple[str, FunctionSchema, NativeFunction]] = {}
+    for base in (group.mutable, group.inplace, group.functional):
+        if base is None:
+            continue
+        inplace = base.schema.kind == "inplace"
+        if group.out is None and (inplace or any(r.type.is_tensor_like for r in base.schema.returns)):
+            schema = out_schema(base.schema)
+            found.setdefault(_name(schema), (OUT, schema, base))
+        if group.functional is None and base.schema.kind in ("inplace", "mutable"):
+            schema = functional_schema(base.schema)
+            found.setdefault(_name(schema), (FUNCTIONAL, schema, base))
     return found
 
 
@@ -212,8 +217,10 @@ def source_of(function: NativeFunction, by_name: Mapping[str, NativeFunction], g
     return base
 
 
-def complete(group: Group, names: Mapping[str, NativeFunction]) -> Iterator[tuple[str, NativeFunction]]:
-    """The functions to generate for a group whose entries ask for `names` (name -> the entry that asks), with their kinds."""
+def complete(group: Group, names: Iterable[str]) -> dict[str, NativeFunction]:
+    """The functions to generate for a group whose entries ask for `names`, by kind; one for each kind."""
+    made: dict[str, NativeFunction] = {}
     for name, (kind, schema, base) in candidates(group).items():
-        if name in names:
-            yield kind, generated(kind, schema, base)
+        if name in names and kind not in made:
+            made[kind] = generated(kind, schema, base)
+    return made

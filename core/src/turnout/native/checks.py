@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from turnout.errors import SchemaError
 from turnout.errors.native import Problem, near
-from turnout.keys import IMPLICIT
 from turnout.native.autogen import FUNCTIONAL, OUT, candidates, complete
 from turnout.native.model import Group, NativeFunction, NativeFunctions
 from turnout.schema.conventions import check_conventions
@@ -40,7 +39,6 @@ def checked(functions: list[NativeFunction], source: str, problems: list[Problem
         done, new = _completed(group)
         completed.append(done)
         made += new
-        by_name.update({f.qualified_name: f for f in done if not f.is_generated})
     return NativeFunctions([*by_name.values(), *made], completed, source)
 
 
@@ -118,7 +116,7 @@ def _delegation(f: NativeFunction, group: Group, by_name: dict[str, NativeFuncti
 
 
 def takes_numbers_for(schema: FunctionSchema, delegate: FunctionSchema) -> bool:
-    """Whether a schema's inputs are those of the delegate, with a Scalar where that has a Tensor at least once.
+    """Whether a schema's inputs are those of the delegate, in order, with a Scalar where that has a Tensor.
 
     Then the delegate's shape function and kernel get a Python number there. Not in PyTorch, where such an overload is
     composite and wraps the number in a tensor first.
@@ -128,7 +126,8 @@ def takes_numbers_for(schema: FunctionSchema, delegate: FunctionSchema) -> bool:
     if own.name != other.name or len(own.arguments) != len(other.arguments) or own.returns != other.returns:
         return False
     for a, b in zip(own.arguments, other.arguments, strict=True):
-        if a.name != b.name or a.kwarg_only != b.kwarg_only or a.default_text != b.default_text:
+        # `add.Scalar` takes alpha positionally, `add.out` by keyword: kernels get all arguments in order either way.
+        if a.name != b.name or a.default_text != b.default_text:
             return False
         if str(a.type) != str(b.type) and (str(a.type), str(b.type)) != ("Scalar", "Tensor"):
             return False
@@ -149,23 +148,12 @@ def _autogen(f: NativeFunction, group: Group, by_name: dict[str, NativeFunction]
             yield f"autogen: cannot make {name}{near(name, possible)}; {can}"
 
 
-def decomposes(group: Group) -> bool:
-    """Whether no variant is ever seen by a transform: PyTorch generates nothing for such groups unless they are core."""
-    return all(IMPLICIT in f.dispatch for f in group) and not any("core" in f.tags for f in group)
-
-
 def _completed(group: Group) -> tuple[Group, list[NativeFunction]]:
     """The group with the variants its entries ask for, and those variants."""
-    asked = {name: f for f in group for name in f.autogen}
-    made: list[NativeFunction] = []
-    if decomposes(group):
-        note = "autogen has no effect: every variant is CompositeImplicitAutograd and decomposes before one is asked for"
-        noted = {f.schema.kind: replace(f, notes=(*f.notes, note)) for f in group if f.autogen}
-        return replace(group, **noted), made
-    for kind, function in complete(group, asked):
-        group = replace(group, **{kind: function})
-        made.append(function)
-    return group, made
+    # differs from torch: PyTorch makes nothing for groups that are CompositeImplicitAutograd and not `core`, whatever their
+    # entries ask for; here matmul.out exists without being written.
+    made = complete(group, [name for f in group for name in f.autogen])
+    return replace(group, **made), list(made.values())
 
 
 assert (FUNCTIONAL, OUT) == ("functional", "out"), "the kinds name the fields of Group"

@@ -20,7 +20,7 @@ from turnout.schema.model import Argument, FunctionSchema
 COMPOSITES = (EXPLICIT, NON_FUNCTIONAL, IMPLICIT, IMPLICIT_NESTED)
 
 # Prefixes of keys that are not those of dense tensors: an operator that delegates may have kernels for them.
-_NOT_DENSE = ("Sparse", "Quantized", "Mkldnn", "NestedTensor", "Zero", "Autograd", "Autocast", "Batched", "Composite")
+NOT_DENSE = ("Sparse", "Quantized", "Mkldnn", "NestedTensor", "Zero", "Autograd", "Autocast", "Batched", "Composite")
 
 
 class Entry:
@@ -303,7 +303,7 @@ def _dispatch(entry: Entry, values: dict[str, Any]) -> Any:
         entry.problem("dispatch", f"dispatch has {' and '.join(both)}: one would hide the other; keep one")
     if values.get("structured_delegate"):
         for key in table:
-            if not key.startswith(_NOT_DENSE):
+            if not key.startswith(NOT_DENSE):
                 entry.problem("dispatch", f"dispatch: kernels for {key} are those of {values['structured_delegate']}")
     return MappingProxyType(table)
 

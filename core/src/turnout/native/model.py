@@ -18,13 +18,14 @@ from turnout.schema.model import Argument, FunctionSchema
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
-# Tags an entry may carry. `generated` is given to what autogen makes; the variant itself says what PyTorch's tags inplace and
-# out say.
+# Tags an entry may carry: PyTorch's, and `shares_storage` for a result that is an alias but no differentiable view (detach).
+# `generated` is given to what autogen makes; the kind of the schema says what PyTorch's tags inplace and out say.
 TAGS = (
     "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "flexible_layout", "generated", "inplace",
     "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
     "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out", "out_variant", "pointwise",
-    "pt2_compliant_tag", "reduction", "view_copy",
+    "pt2_compliant_tag", "reduction",
+    "shares_storage", "view_copy",
 )  # fmt: skip
 
 

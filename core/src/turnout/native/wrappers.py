@@ -15,7 +15,7 @@ from turnout.dtypes import can_cast
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.native.specs import Out, Result, as_result
 from turnout.state import CLOCK
-from turnout.stubs import compile_function, python_name
+from turnout.stubs import compile_function, default_source, python_name
 from turnout.tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -28,20 +28,27 @@ if TYPE_CHECKING:
     Call = Callable[..., Any]
     ShapeFunction = Callable[..., Any]
 
-ALWAYS = "always"  # same dtypes in, that dtype or bool out, for every dtype the kernel takes
+ALWAYS = "always"  # tensors of one dtype in, that dtype out, for every dtype the kernel takes
 SAME = "same"  # the result counts only if it has the inputs' dtype; otherwise the general path converts
+BOOL = "bool"  # tensors of one dtype in, bool out (comparisons)
 
 
 class Row:
-    """An array kernel with options: `allocates` (ALWAYS or SAME) opts in to the fast path, `pointwise` says that an output
-    may be the very array of an input."""
+    """An array kernel with options.
 
-    __slots__ = ("allocates", "fn", "pointwise")
+    allocates  ALWAYS, SAME or BOOL: opts in to the fast path
+    pointwise  an output may be the very array of an input
+    simple     the kernel as a function of the tensors alone, for calls whose other arguments have their defaults: it saves a
+               Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
+    """
 
-    def __init__(self, fn: Call, allocates: str = "", *, pointwise: bool = False) -> None:
+    __slots__ = ("allocates", "fn", "pointwise", "simple")
+
+    def __init__(self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None) -> None:
         self.fn = fn
         self.allocates = allocates
         self.pointwise = pointwise
+        self.simple = simple
 
 
 class Structured:
@@ -49,7 +56,7 @@ class Structured:
 
     op          the variant
     shape       the group's shape function, called with the functional arguments
-    precomputed argument name -> names that replace it for the kernel
+    precomputed argument name -> names that replace it for the kernel; under "" those that are added
     """
 
     __slots__ = ("names", "op", "outs", "precomputed", "shape", "tensors")
@@ -74,6 +81,7 @@ class Structured:
             if name in result.precomputed:
                 value = result.precomputed[name]
             values.append(to_array(backend, value, result.casts.get(name)))
+        values += [result.precomputed[n] for n in self.precomputed.get("", ())]
         return values
 
 
@@ -138,19 +146,26 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
         lines.append(f"    if {' and '.join(conditions)}:")
         indent = "        "
     given = ", ".join(f"{a}_a" if a in tensors else a for a in arguments)
+    call = f"kernel({given})"
+    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
+    if row.simple is not None and others and all(a.has_default for a in others):
+        defaults = " and ".join(f"{python_name(a.name)} == {default_source(a)}" for a in others)
+        call = f"simple({', '.join(f'{t}_a' for t in tensors)}) if {defaults} else {call}"
     lines += [
         f"{indent}try:",
-        f"{indent}    array = kernel({given})",
+        f"{indent}    array = {call}",
         f"{indent}except Exception:",
         f"{indent}    return general(ks, {', '.join(arguments)})",
     ]
-    if row.allocates == SAME:
+    # A number in place of a tensor (mul.Scalar) may lift the category: int64 times 2.5.
+    numbers = any(str(a.type) == "Scalar" and not a.has_default for a in others)
+    if row.allocates == SAME or (numbers and row.allocates != BOOL):
         lines += [f"{indent}if array.dtype is {first}.dtype:"]
         indent += "    "
     lines += [
         f"{indent}if array.__class__ is not ARRAY:",
         f"{indent}    array = as_array(array)",
-        f"{indent}t = new(Tensor)",
+        f"{indent}t = Tensor()",
         f"{indent}t.array = array",
         f"{indent}t.keys = KEYS",
         f"{indent}t.device = {tensors[0]}.device",
@@ -164,7 +179,7 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
         lines.append(f"    return general(ks, {', '.join(arguments)})")
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
-        "as_array": backend.as_array, "new": object.__new__, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
+        "as_array": backend.as_array, "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
     }  # fmt: skip
     filename = f"<{backend.name} wrapper of {s.op.qualified_name}>"
     return compile_function("\n".join(lines) + "\n", "wrapped", filename, namespace)

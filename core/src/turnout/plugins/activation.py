@@ -139,7 +139,8 @@ def _check_promises(manifest: Manifest, provided: set[str]) -> None:
 def _is_kept(promise: str, provided: set[str]) -> bool:
     """Whether one promise was kept.
 
-    `Library.provided()` also says "kernel:aten::add.Tensor@CPU", "fallback:Autograd", "service:Batched": a kernel stands for its namespace, and each of them for a functionality that core placed itself.
+    `Library.provided()` also says "kernel:aten::add.Tensor@CPU", "fallback:Autograd", "service:Batched": a kernel
+    stands for its namespace, and each of them for a functionality that core placed itself.
     """
     kind, _, name = promise.partition(":")
     if promise in provided:

@@ -14,7 +14,7 @@ from turnout.errors import ConfigError, DisabledError, PluginError
 from turnout.errors import plugins as errors
 from turnout.plugins import ACTIVE, providers
 from turnout.plugins.activation import Active, LibraryFactory, UnavailableError, activate
-from turnout.plugins.discovery import Found, normal
+from turnout.plugins.discovery import Found
 from turnout.plugins.records import BROKEN, PluginRecord
 from turnout.plugins.states import Identity, Judge, Verdict, identity, record
 
@@ -65,18 +65,15 @@ class Manager:
     def _find(self, name: str) -> list[Found]:
         return [found for found in plugins.catalog().found if found.name == name]
 
-    def _survey(self) -> None:
-        """Warn once about each broken plugin nobody asked for; with `strict`, raise for all of them."""
-        judge = self._judged()
-        records = [self._record(found, judge) for found in plugins.catalog().found]
-        broken = [r for r in records if r.state in BROKEN]
+    def _survey(self, asked: list[Found]) -> None:
+        """Warn once about each broken plugin beside those asked for; with `strict`, raise for all of them."""
+        wanted = {identity(found) for found in asked}
+        others = [found for found in plugins.catalog().found if identity(found) not in wanted]
+        broken = [r for r in (self._record(found, self._judged()) for found in others) if r.state in BROKEN]
         if broken and config.get("strict"):
             raise errors.strict([r.line() for r in broken])
-        for each in broken:
-            key = (each.name, normal(each.distribution))
-            if key not in self._warned:
-                self._warned.add(key)
-                plugins.warn(each.line())
+        for found in others:
+            self._warn_of(found)
 
     # ---- asking for what plugins provide
 
@@ -88,11 +85,10 @@ class Manager:
             claim = f"{kind}:{name}"
             claiming = [found for found in plugins.catalog().found if claim in found.claims]
             if not claiming:
-                self._survey()
+                self._survey([])
                 raise self._nobody(kind, name)
             asked = f"device {name!r}" if kind == "device" else name
-            self._expect(claiming)
-            self._survey()
+            self._survey(claiming)
             self._activate(self._best(claiming), asked)
 
     def require_namespace(self, namespace: str) -> bool:
@@ -105,8 +101,7 @@ class Manager:
                 if package is not None:
                     raise errors.not_installed(f"the operators {namespace}::*", package, self._broken())
                 return False
-            self._expect(claiming)
-            self._survey()
+            self._survey(claiming)
             problems: list[PluginError | DisabledError] = []
             for found in claiming:
                 try:
@@ -125,10 +120,6 @@ class Manager:
         if each.state in BROKEN and identity(found) not in self._warned:
             self._warned.add(identity(found))
             plugins.warn(each.line())
-
-    def _expect(self, asked: list[Found]) -> None:
-        """What is asked for raises; it needs no warning besides."""
-        self._warned.update(identity(found) for found in asked)
 
     def _best(self, claiming: list[Found]) -> Found:
         """The one to activate, or the one whose state is the answer: usable before disabled before broken."""
@@ -167,8 +158,7 @@ class Manager:
                 raise errors.unknown(
                     "the plugin", name, known, _near(name, [*known, *providers.data()]), self._broken()
                 )
-            self._expect(claiming)
-            self._survey()
+            self._survey(claiming)
             self._activate(self._best(claiming), "")
             return self._record(self._active[name].found, self._judged())
 

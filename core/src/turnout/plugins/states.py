@@ -37,7 +37,7 @@ class Judge:
         setting: Callable[[str], tuple[object, int, str]],
         past: Mapping[Identity, Verdict],
     ) -> None:
-        self._found = found
+        self._found = sorted(found, key=identity)
         self._setting = setting
         self._past = past
         self._verdicts: dict[Identity, Verdict] = {}

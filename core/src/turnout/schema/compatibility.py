@@ -7,7 +7,7 @@ by asking its schema checker about pairs.
 
 from __future__ import annotations
 
-from turnout.schema.model import Annotation, Argument, FunctionSchema, Return
+from turnout.schema.model import Argument, FunctionSchema, Return
 from turnout.schema.types import BaseType, ListType, OptionalType, Type
 
 # int and SymInt are one type here as there: a symbolic integer is an int with a history.
@@ -112,7 +112,7 @@ def _other_argument(new: Argument, old: Argument) -> str | None:
         return f"{new.name} stands where {old.name} was"
     if _size(new.type) != _size(old.type):
         return f"{new.name} is {new.type}, which was {old.type}"
-    if not _same_annotation(new.annotation, old.annotation):
+    if new.annotation != old.annotation:
         return f"the alias annotation of {new.name} changed"
     return None
 
@@ -120,13 +120,9 @@ def _other_argument(new: Argument, old: Argument) -> str | None:
 def _narrower_return(new: Return, old: Return) -> str | None:
     if new.name != old.name:
         return f"the return {new.name} was {old.name}"
-    if not _accepts(old.type, new.type) or not _same_annotation(new.annotation, old.annotation):
+    if not _accepts(old.type, new.type) or _size(old.type) != _size(new.type) or new.annotation != old.annotation:
         return f"the return {new} was {old}"
     return None
-
-
-def _same_annotation(a: Annotation | None, b: Annotation | None) -> bool:
-    return a == b
 
 
 def _same_default(a: Argument, b: Argument) -> bool:

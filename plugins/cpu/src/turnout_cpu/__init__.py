@@ -1,1 +1,1 @@
-"""The CPU backend: tensors held by NumPy arrays."""
+"""Turnout's CPU backend, on NumPy: `plugin` (activation), `backend` (memory), `kernels` (the table), `pool` (threads)."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import pytest
 
 from turnout import config, plugins
 from turnout.errors import DisabledError, PluginError, PluginWarning
+from turnout.plugins.states import Judge
 
 
 def state_of(name):
@@ -17,7 +19,12 @@ def state_of(name):
 def test_a_plugin_is_discovered_without_its_code_being_run(site):
     path = site.plugin("alpha", activation="raise SystemExit('code was run')")
     [record] = plugins.all_plugins()
-    assert (record.name, record.distribution, record.version, record.state) == ("alpha", "dist-alpha", "0.1", "discovered")
+    assert (record.name, record.distribution, record.version, record.state) == (
+        "alpha",
+        "dist-alpha",
+        "0.1",
+        "discovered",
+    )
     assert record.path == str(path)
     assert record.origin == f"dist-alpha 0.1 ({path})"
     assert record.provides == ("backend:Alpha", "device:alpha")
@@ -94,7 +101,11 @@ def test_plugins_that_require_each_other_fail_whichever_is_asked_first(site):
 
 def test_a_missing_module_makes_a_plugin_unavailable_until_it_is_there(site):
     site.plugin("alpha", tables='[[needs]]\nmodule = "fake_driver.low"\ninstall = "pip install fake-driver"\n')
-    assert state_of("alpha") == ("unavailable", "the module fake_driver.low is not installed", "pip install fake-driver")
+    assert state_of("alpha") == (
+        "unavailable",
+        "the module fake_driver.low is not installed",
+        "pip install fake-driver",
+    )
     with pytest.raises(PluginError) as error:
         plugins.activate("alpha")
     assert str(error.value) == (
@@ -190,3 +201,18 @@ def test_listing_works_with_a_configuration_that_does_not(site):
         file.write("strikt = true\n")
     assert state_of("alpha")[0] == "discovered"
     assert config.problem() is not None
+
+
+def test_states_do_not_depend_on_the_order_in_which_plugins_are_found(site):
+    site.plugin("alpha", top='requires_plugins = ["beta"]')
+    site.plugin("beta", top='requires_plugins = ["gamma"]')
+    site.plugin("gamma", top='requires_plugins = ["beta"]')
+    site.plugin("delta", distribution="one-delta")
+    site.plugin("delta", distribution="two-delta")
+    found = plugins.catalog().found
+    seen = set()
+    for order in itertools.permutations(found):
+        judge = Judge(list(order), lambda name: (None if "choose" in name else (), 99, "default"), {})
+        seen.add(tuple(judge.verdict(each)[:2] for each in found))
+    [states] = seen
+    assert [state for state, _ in states] == ["blocked", "failed", "conflict", "conflict", "failed"]

@@ -68,7 +68,7 @@ def test_everything_a_manifest_says_is_in_its_value(site):
     assert record.manifest == Manifest(
         path=str(path),
         name="alpha",
-        distribution="Dist_Alpha",
+        distribution="dist-alpha",
         kind="backend",
         api=(1, 0),
         module="fake_alpha.plugin",
@@ -135,16 +135,24 @@ help = "which way"
 @pytest.mark.parametrize(
     ("line", "replacement", "row"),
     [
-        ('module = "fake_alpha.plugin"', 'module = "os.path"', "line 5  module: expected a module of fake_alpha, got 'os.path'"),
+        (
+            'module = "fake_alpha.plugin"',
+            'module = "os.path"',
+            "line 5  module: expected a module of fake_alpha, got 'os.path'",
+        ),
         ('module = "fake_alpha.plugin"', "module = 3", "line 5  module: expected a module, got 3"),
         ('module = "fake_alpha.plugin"', 'module = ""', "line 5  module: expected a module, got ''"),
         ('kind = "backend"', "", "missing  kind is required: one of backend, functionality, library"),
         ('["beta"]', '"beta"', "line 7  requires_plugins: expected a list of strings, got 'beta'"),
         ('["beta"]', '["beta", "beta"]', "line 7  requires_plugins: 'beta' is there twice"),
         ('["letters"]', '["a-b"]', "line 10  provides.namespaces: 'a-b' is not a name"),
-        ('choices = ["fast", "exact"]', 'choices = ["slow"]', "line 34  option.mode.default: expected one of 'slow', got 'fast'"),
-        ('choices = ["fast", "exact"]', "choices = [1]", "line 36  option.mode.choices: expected a string, got 1"),
-        ('install = "it is there"', "", "line 23  needs.install is required: the command that installs it"),
+        (
+            'choices = ["fast", "exact"]',
+            'choices = ["slow"]',
+            "line 35  option.mode.default: expected one of 'slow', got 'fast'",
+        ),
+        ('choices = ["fast", "exact"]', "choices = [1]", "line 37  option.mode.choices: expected a string, got 1"),
+        ('install = "it is there"', "", "line 24  needs.install is required: the command that installs it"),
     ],
 )  # fmt: skip
 def test_each_wrong_field_is_named_with_what_was_expected(site, line, replacement, row):
@@ -207,6 +215,7 @@ def test_generating_the_data_file_reads_every_manifest(tmp_path):
     folder = tmp_path / "plugins/alpha/src/fake_alpha"
     folder.mkdir(parents=True)
     (folder / "plugin.toml").write_text(FULL)
-    assert '"alpha": {\n      "distribution": "Dist_Alpha",\n      "devices": [\n        "alpha"\n' in providers.generate(
-        tmp_path
+    assert (
+        '"alpha": {\n      "distribution": "Dist_Alpha",\n      "devices": [\n        "alpha"\n'
+        in providers.generate(tmp_path)
     )

@@ -6,7 +6,7 @@ import json
 import sys
 
 import pytest
-from conftest import ACTIVATION, MANIFEST
+from installed_folder import ACTIVATION, MANIFEST
 
 from turnout import plugins
 from turnout.errors import DeviceError, PluginError
@@ -15,7 +15,14 @@ ENTRY = "alpha = fake_alpha:plugin.toml"
 
 
 def words(name="alpha"):
-    return {"name": name, "distribution": f"dist-{name}", "package": f"fake_{name}", "backend": "Alpha", "top": "", "tables": ""}
+    return {
+        "name": name,
+        "distribution": f"dist-{name}",
+        "package": f"fake_{name}",
+        "backend": "Alpha",
+        "top": "",
+        "tables": "",
+    }
 
 
 def write_package(folder):
@@ -36,7 +43,7 @@ def test_a_stray_module_in_front_cannot_lend_its_manifest_or_its_code(site, tmp_
     path = site.plugin("alpha")
     stray = write_package(tmp_path / "stray")
     stray.with_name("plugin.py").write_text("raise SystemExit('the stray was imported')")
-    monkeypatch.syspath_prepend(str(tmp_path / "stray"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "stray"), *sys.path])
     assert only_record().path == str(path)
     with pytest.raises(PluginError) as error:
         plugins.activate("alpha")

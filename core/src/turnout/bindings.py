@@ -1,0 +1,88 @@
+"""What generated functions and methods call besides stubs: the rare ways a call is written.
+
+The generated code takes the common case itself and comes here when that missed: an operand that is no tensor, `out=` with
+several outputs, sizes written one by one.
+"""
+
+from __future__ import annotations
+
+from turnout.dtypes import DTYPES, get_default_dtype
+from turnout.errors import CallError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout.dtypes import DType
+    from turnout.operators import Packet
+
+    Call = Callable[..., Any]
+
+
+def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
+    """`self + other` where the generated method found no kernel: by the kind of `other`, or NotImplemented."""
+    from turnout.tensor import Tensor
+
+    if isinstance(other, Tensor):
+        return tensors(self, other)
+    if scalar is not None and is_number(other):
+        return scalar(self, other)
+    return NotImplemented
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a Python number or a NumPy scalar; tensors, arrays and texts are not."""
+    if isinstance(value, (int, float, complex)):
+        return True
+    return hasattr(value, "dtype") and hasattr(value, "item") and not hasattr(value, "device") and value.shape == ()
+
+
+def number_dtype(value: Any) -> DType:
+    """The dtype of a tensor made of a Python number."""
+    if isinstance(value, bool):
+        return DTYPES["bool"]
+    if isinstance(value, int):
+        return DTYPES["int64"]
+    return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
+
+
+def all_ints(values: tuple[Any, ...]) -> bool:
+    """Whether sizes or dims were written one by one: x.sum(0, 1). A bool is a flag, not a dim."""
+    for value in values:
+        if value.__class__ is bool or not hasattr(value, "__index__"):
+            return False
+    return True
+
+
+def spread(values: tuple[Any, ...]) -> Any:
+    """The int list of `x.reshape(2, 3)` or `x.reshape((2, 3))`."""
+    return values[0] if len(values) == 1 and not hasattr(values[0], "__index__") else values
+
+
+def out_tuple(op_name: str, out: Any, count: int) -> Any:
+    """`out=` of an operator with several outputs: a sequence with one tensor for each."""
+    if isinstance(out, (tuple, list)) and len(out) == count:
+        return out
+    raise CallError(f"{op_name}: argument 'out' must be a tuple of {count} tensors, got {type(out).__name__}")
+
+
+def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
+    """Options given beside `out=`: what `out` has already, or an error. Raises CallError."""
+    if dtype is not None and dtype is not out.dtype:
+        raise CallError(f"{op_name}: dtype {dtype.name} is asked for, but out has dtype {out.dtype.name}; leave dtype away")
+    if device is not None and str(device) != str(out.device):
+        raise CallError(f"{op_name}: device {device} is asked for, but out is on {out.device}; leave device away")
+
+
+def packet(namespace: str, name: str) -> Packet:
+    """The packet of a name, made empty where no overload is defined yet: generated methods are loaded before operators."""
+    from turnout.operators import Packet
+    from turnout.registry import REGISTRY
+
+    with REGISTRY.lock:
+        packets = REGISTRY.packets.setdefault(namespace, {})
+        found = packets.get(name)
+        if found is None:
+            found = packets[name] = Packet(REGISTRY, namespace, name)
+        return found

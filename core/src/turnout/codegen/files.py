@@ -1,0 +1,102 @@
+"""Which files the generator writes, with their texts, and the comparison with what is there."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from pathlib import Path
+
+from turnout.codegen.catalogue import MODULES
+from turnout.codegen.functions import functions_text
+from turnout.codegen.methods import methods_text
+from turnout.codegen.operators import groups_text, operators_text
+from turnout.errors.native import Problem, near
+from turnout.native.model import NativeFunctions, load
+
+PACKAGE = Path(__file__).resolve().parent.parent
+STANDARD = PACKAGE / "native_functions.yaml"
+GENERATED = PACKAGE / "generated"
+
+
+def standard_files() -> tuple[dict[Path, str], list[Problem]]:
+    """Every generated file of core, path -> text, and the kernels that the yaml names but nobody wrote yet.
+
+    Raises DeclarationError for what is wrong in the yaml itself.
+    """
+    functions = load(STANDARD)
+    source = STANDARD.name
+    problems = missing_kernels(functions)
+    texts = {
+        "operators.py": operators_text(functions, source, lambda _, kernel: reference(kernel)),
+        "groups.py": groups_text(functions, source),
+        "methods.py": methods_text(functions, source),
+    }
+    for module, file in MODULES.items():
+        texts[f"{file}.py"] = functions_text(functions, module, source)
+    return {GENERATED / name: text for name, text in texts.items()}, problems
+
+
+def reference(kernel: str) -> str:
+    """A kernel name of core's yaml, a path under turnout.native, as `module:function`."""
+    path, _, name = kernel.rpartition(".")
+    return f"turnout.native.{path}:{name}"
+
+
+def missing_kernels(functions: NativeFunctions) -> list[Problem]:
+    """Kernel names that lead nowhere. Modules are read, not imported: generating needs no kernel to load."""
+    problems: list[Problem] = []
+    defined: dict[str, set[str] | None] = {}
+    for f in functions:
+        for key, kernel in () if f.is_generated else f.dispatch.items():
+            path, _, name = kernel.rpartition(".")
+            if path not in defined:
+                file = PACKAGE / "native" / (path.replace(".", "/") + ".py")
+                defined[path] = defined_names(file) if path and file.is_file() else None
+            names = defined[path]
+            if names is None:
+                fact = f"dispatch: {key}: no module turnout.native.{path or '?'} for {kernel}"
+            elif name not in names:
+                fact = f"dispatch: {key}: turnout.native.{path} has no function '{name}'{near(name, names)}"
+            else:
+                continue
+            problems.append(Problem(f.source, f.line, f.name, fact))
+    return problems
+
+
+def defined_names(file: Path) -> set[str]:
+    """The names that a module defines at its top level: functions, assignments and imports."""
+    names: set[str] = set()
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+            names.add(statement.name)
+        elif isinstance(statement, ast.Assign):
+            names.update(t.id for t in statement.targets if isinstance(t, ast.Name))
+        elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            names.add(statement.target.id)
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            names.update(a.asname or a.name for a in statement.names)
+    return names
+
+
+def stale(files: dict[Path, str]) -> str:
+    """A diff from what is on disk to what would be generated, "" when nothing differs."""
+    lines: list[str] = []
+    for path, text in files.items():
+        old = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if old != text:
+            name = str(path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path)
+            lines += difflib.unified_diff(
+                old.splitlines(), text.splitlines(), f"{name} (committed)", f"{name} (generated)", lineterm="", n=1
+            )
+    return "\n".join(lines)
+
+
+def write(files: dict[Path, str]) -> list[Path]:
+    """Write the files that differ; returns them."""
+    changed = []
+    for path, text in files.items():
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            changed.append(path)
+    return changed

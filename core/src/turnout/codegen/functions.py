@@ -1,0 +1,184 @@
+"""The text of the public functions: `turnout.add(input, other, *, alpha=1, out=None)` from one packet's overloads.
+
+Three forms: one overload is its stub with `out=` added; several where one takes tensors only have that one's stub inline and
+go to the packet when it misses; the rest call the packet.
+"""
+
+from __future__ import annotations
+
+import re
+
+from turnout.codegen.catalogue import (
+    Packet,
+    cache_name,
+    function_packets,
+    has_more_positional,
+    identifier,
+    int_list_spreads,
+    lead,
+    same_inputs,
+    used_stubs,
+)
+from turnout.codegen.source import call, header, imports, inlined, public_schema
+from turnout.native.model import NativeFunction, NativeFunctions
+from turnout.stubs import STUB_GLOBALS, default_source, python_name
+
+_BINDINGS = ("all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread")
+
+_TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
+
+
+def functions_text(functions: NativeFunctions, module: str, source: str) -> str:
+    """The functions of one python_module."""
+    packets = function_packets(functions, module)
+    lines = [header(_TITLES.get(module, f"The functions of `turnout.{module}`."), source)]
+    lines += functions_lines(packets, "turnout.generated.operators")
+    return "\n".join(lines) + "\n"
+
+
+def functions_lines(packets: list[Packet], operators: str = "") -> list[str]:
+    """Functions with what they import; `operators` is the module of the stubs, "" for this one."""
+    body: list[str] = []
+    for packet in packets:
+        body += ["", "", *function_source(packet)]
+    lines = [*preamble(packets, body, operators), *body]
+    return [*lines, "", "", f"__all__ = {[python_name(p.name) for p in packets]!r}"]
+
+
+def preamble(packets: list[Packet], body: list[str], operators: str) -> list[str]:
+    """Imports of what the body uses, and the packets it calls."""
+    used = set(re.findall(r"\w+", "\n".join(body)))
+    called = [p for p in packets if packet_name(p) in used]
+    names = [*_BINDINGS, "packet"] if called else list(_BINDINGS)
+    lines = imports("turnout.bindings", [n for n in dict.fromkeys(names) if n in used or (n == "packet" and called)])
+    if operators:
+        lines += imports("turnout.calling", [n for n in STUB_GLOBALS if n in used])
+        stubs = [f for f in used_stubs(packets)]
+        lines += imports(operators, [f"{identifier(f)} as {stub_name(f)}" for f in stubs if stub_name(f) in used])
+        lines += imports(operators, [cache_name(f) for f in stubs if cache_name(f) in used])
+    lines += ["", *(f"{packet_name(p)} = packet({p.namespace!r}, {p.name!r})" for p in called)] if called else []
+    return lines
+
+
+def stub_name(function: NativeFunction) -> str:
+    """What the stub is called where public functions of the same name stand."""
+    return "op_" + identifier(function)
+
+
+def packet_name(packet: Packet) -> str:
+    """The variable that holds a packet."""
+    return "P_" + packet.name
+
+
+def function_source(packet: Packet) -> list[str]:
+    """One public function."""
+    bases, outs = packet.bases, packet.outs
+    if len(bases) == 1 and len(outs) <= 1 and all(same_inputs(bases[0], out) for out in outs):
+        return _single(packet, bases[0], outs[0] if outs else None)
+    main = lead(packet)
+    if main is not None:
+        return _with_lead(packet, main)
+    return _general(packet)
+
+
+def _doc(packet: Packet) -> str:
+    names = ", ".join(f.qualified_name for f in packet.all)
+    return f'"""{names}"""' if len(names) < 100 else f'"""{packet.all[0].qualified_name} and {len(packet.all) - 1} other overloads"""'
+
+
+def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) -> list[str]:
+    name = python_name(packet.name)
+    schema = public_schema(base.schema)
+    prologue = [_doc(packet)]
+    signature = None
+    if out is not None:
+        parts = [python_name(a.name) + (f"={default_source(a)}" if a.has_default else "") for a in schema.positional]
+        keywords = [f"{python_name(a.name)}={default_source(a)}" if a.has_default else python_name(a.name) for a in schema.kwarg_only]
+        signature = ", ".join([*parts, "*", *keywords, "out=None"])
+        prologue += ["if out is not None:", *("    " + line for line in _out_call(base, out))]
+    spreads = int_list_spreads(packet, method=False) if schema.self_argument is None else ""
+    if spreads == "only" and base.schema.self_argument is None:
+        return _spread(packet, base, signature, prologue)
+    return inlined(base, name, schema, signature=signature, prologue=prologue)
+
+
+def _out_call(base: NativeFunction, out: NativeFunction) -> list[str]:
+    """Lines that call the out variant with the public function's arguments and `out`."""
+    schema = public_schema(out.schema)
+    names = [python_name(a.name) for a in out.schema.out_arguments]
+    lines = []
+    options = {a.name for a in base.schema.tensor_options}
+    if options:
+        lines.append(f"check_options({out.qualified_name!r}, out, dtype, device)")
+    if len(names) > 1 or names != ["out"]:
+        given = f"out_tuple({out.qualified_name!r}, out, {len(names)})" if len(names) > 1 else "out"
+        lines.append(f"{', '.join(names)} = {given}")
+    return [*lines, f"return {call(stub_name(out), out.schema, schema)}"]
+
+
+def _spread(packet: Packet, base: NativeFunction, signature: str | None, prologue: list[str]) -> list[str]:
+    """zeros(2, 3): the one positional argument is an int list."""
+    size = python_name(base.schema.positional[0].name)
+    name = python_name(packet.name)
+    lines = inlined(base, "_" + name, base.schema, signature=signature, prologue=prologue)
+    return [
+        *lines,
+        "",
+        "",
+        f"def {name}(*{size}, **kwargs):",
+        f"    {_doc(packet)}",
+        f"    if {size}:",
+        f"        return _{name}(spread({size}), **kwargs)",
+        f"    return _{name}(**kwargs)",
+    ]
+
+
+def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
+    schema = public_schema(main.schema)
+    prologue, signature, miss = lead_parts(packet, main, [python_name(a.name) for a in schema.positional])
+    fixes = ["    " + line for line in _keyword_fixes(packet)]
+    prologue = [_doc(packet), prologue[0], *fixes, *prologue[1:]]
+    return inlined(
+        main, python_name(packet.name), schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
+    )
+
+
+def lead_parts(packet: Packet, main: NativeFunction, names: list[str]) -> tuple[list[str], str, list[str]]:
+    """For a function with the lead's stub inline: the lines in front, the signature, and the way out of a miss."""
+    given = ", ".join(names)
+    more = "*args, " if has_more_positional(packet, main) else ""
+    condition = "if args or kwargs:" if more else "if kwargs:"
+    call_packet = f"return {packet_name(packet)}({given}"
+    return [condition, f"    {call_packet}, {more}**kwargs)"], f"{given}, {more}**kwargs", [call_packet + ")"]
+
+
+def _general(packet: Packet) -> list[str]:
+    lines = [f"def {python_name(packet.name)}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
+    renames = any(f.schema.self_argument is not None for f in packet.all)
+    clash = any(a.name == "input" for f in packet.all for a in f.schema.arguments)
+    fixes = _keyword_fixes(packet)
+    if renames and not clash:
+        fixes = ['if "input" in kwargs:', '    kwargs["self"] = kwargs.pop("input")', *fixes]
+    lines += ["        " + line for line in fixes] if fixes else []
+    if not fixes:
+        lines.pop()
+    if int_list_spreads(packet, method=False) == "only" and all(f.schema.self_argument is None for f in packet.bases):
+        lines += ["    if all_ints(args):", "        args = (args,)"]
+    return [*lines, f"    return {packet_name(packet)}(*args, **kwargs)"]
+
+
+def _keyword_fixes(packet: Packet) -> list[str]:
+    """Lines that bring `out=` into the form of the out overloads: absent, or their own names."""
+    if not packet.outs:
+        return []
+    lines = ['if kwargs.get("out", 0) is None:', '    del kwargs["out"]']
+    names = {tuple(a.name for a in f.schema.out_arguments) for f in packet.outs} - {("out",)}
+    if len(names) == 1:
+        own = next(iter(names))
+        targets = ", ".join(f'kwargs["{n}"]' for n in own)
+        if len(own) == 1:
+            lines += ['elif "out" in kwargs:', f'    {targets} = kwargs.pop("out")']
+        else:
+            qualified = packet.outs[0].qualified_name
+            lines += ['elif "out" in kwargs:', f'    {targets} = out_tuple({qualified!r}, kwargs.pop("out"), {len(own)})']
+    return lines

@@ -1,0 +1,211 @@
+"""The text of `generated/methods.py`: the class `TensorMethods` with all method variants and Python's operators.
+
+`x + y` is the stub of `aten::add.Tensor` under another name; when it misses, `bindings.binary` looks at what `y` is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from turnout.codegen.catalogue import Packet, cache_name, identifier, int_list_spreads, lead, method_packets
+from turnout.codegen.functions import lead_parts, packet_name
+from turnout.codegen.source import call, header, imports, indented, inlined
+from turnout.native.model import NativeFunction, NativeFunctions
+from turnout.stubs import STUB_GLOBALS, default_source, python_name
+
+_BINDINGS = ("all_ints", "binary", "number_dtype", "spread")
+
+# Python's operator -> names of operators, the first that exists is taken.
+# fmt: off
+BINARY = {
+    "__add__": ("add",), "__sub__": ("sub",), "__mul__": ("mul",), "__truediv__": ("div",),
+    "__floordiv__": ("floor_divide",), "__mod__": ("remainder",), "__pow__": ("pow",), "__matmul__": ("matmul",),
+    "__and__": ("bitwise_and", "__and__"), "__or__": ("bitwise_or", "__or__"), "__xor__": ("bitwise_xor", "__xor__"),
+    "__lshift__": ("bitwise_left_shift", "__lshift__"), "__rshift__": ("bitwise_right_shift", "__rshift__"),
+    "__eq__": ("eq",), "__ne__": ("ne",), "__lt__": ("lt",), "__le__": ("le",), "__gt__": ("gt",), "__ge__": ("ge",),
+    "__iadd__": ("add_",), "__isub__": ("sub_",), "__imul__": ("mul_",), "__itruediv__": ("div_",),
+    "__ifloordiv__": ("floor_divide_",), "__imod__": ("remainder_",), "__ipow__": ("pow_",),
+    "__iand__": ("bitwise_and_", "__iand__"), "__ior__": ("bitwise_or_", "__ior__"),
+    "__ixor__": ("bitwise_xor_", "__ixor__"),
+    "__ilshift__": ("bitwise_left_shift_", "__ilshift__"), "__irshift__": ("bitwise_right_shift_", "__irshift__"),
+}
+# Reflected: operator that takes (self, other) in this order.
+COMMUTATIVE = {
+    "__radd__": ("add",), "__rmul__": ("mul",), "__rsub__": ("rsub",), "__rand__": ("bitwise_and", "__and__"),
+    "__ror__": ("bitwise_or", "__or__"), "__rxor__": ("bitwise_xor", "__xor__"),
+}
+# Reflected: operator that takes (other, self), and what stands in for a missing (Scalar, Tensor) overload: an operator that
+# self goes through before it is multiplied, or "tensor", which makes a tensor of the number.
+REFLECTED = {
+    "__rtruediv__": ("div", "reciprocal"), "__rpow__": ("pow", ""), "__rmod__": ("remainder", ""),
+    "__rfloordiv__": ("floor_divide", "tensor"), "__rmatmul__": ("matmul", ""),
+    "__rlshift__": ("bitwise_left_shift", ""), "__rrshift__": ("bitwise_right_shift", ""),
+}
+UNARY = {"__neg__": ("neg",), "__pos__": ("positive",), "__abs__": ("abs",), "__invert__": ("bitwise_not",)}
+# fmt: on
+
+
+def methods_text(functions: NativeFunctions, source: str) -> str:
+    """The class `TensorMethods`."""
+    packets = method_packets(functions)
+    operators = operator_methods(functions)
+    body: list[str] = []
+    for packet in packets:
+        if packet.name not in operators:
+            body += method_source(packet)
+    for lines in operators.values():
+        body += lines
+    text = "\n".join(body)
+    used = set(re.findall(r"\w+", text))
+    called = [p for p in packets if packet_name(p) in used]
+    lines = [header("Methods of tensors, and Python's operators on them.", source)]
+    lines += imports("turnout.bindings", [n for n in _BINDINGS if n in used] + (["packet"] if called else []))
+    lines += imports("turnout.calling", [n for n in STUB_GLOBALS if n in used])
+    # Methods shadow nothing: in a class body, `sum` is the stub until a method of that name is made, so stubs get a prefix.
+    lines += imports("turnout.generated.operators", [f"{identifier(f)} as op_{identifier(f)}" for f in functions if f"op_{identifier(f)}" in used])
+    lines += imports("turnout.generated.operators", [cache_name(f) for f in functions if cache_name(f) in used])
+    lines += ["", *(f"{packet_name(p)} = packet({p.namespace!r}, {p.name!r})" for p in called)]
+    lines += ["", "", "class TensorMethods:", '    """What `Tensor` inherits: one method for each operator with a method variant."""', "", "    __slots__ = ()"]
+    return "\n".join([*lines, *indented(body)]) + "\n"
+
+
+def method_source(packet: Packet) -> list[str]:
+    """One method."""
+    name = python_name(packet.name)
+    spreads = int_list_spreads(packet, method=True)
+    if len(packet.bases) == 1:
+        function = packet.bases[0]
+        if spreads == "only":
+            return _spread_method(name, function)
+        if function.schema.positional[0] is function.schema.self_argument and not spreads:
+            return ["", f"{name} = op_{identifier(function)}"]
+        if not spreads:
+            return _reordered(name, function)
+    main = lead(packet)
+    if main is not None and main.schema.positional[0] is main.schema.self_argument:
+        names = [python_name(a.name) for a in main.schema.positional]
+        prologue, signature, miss = lead_parts(packet, main, names)
+        return ["", *inlined(
+            main, name, main.schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
+        )]  # fmt: skip
+    return _general(packet, name, spreads)
+
+
+def _general(packet: Packet, name: str, spreads: str) -> list[str]:
+    lines = ["", f"def {name}(self, *args, **kwargs):"]
+    if spreads:
+        # A single int is an int list only where no overload takes a single int; `int[1]` does that by itself.
+        lines += [f"    if len(args) > {1 if spreads == 'leading' else 0} and all_ints(args):", "        args = (args,)"]
+    named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
+    if named == {0}:
+        return [*lines, f"    return {packet_name(packet)}(self, *args, **kwargs)"]
+    # The overloads have self at one place among the positional arguments, or the packet is called by keyword.
+    if len(named) == 1:
+        at = next(iter(named))
+        return [*lines, f"    return {packet_name(packet)}(*args[:{at}], self, *args[{at}:], **kwargs)"]
+    return [*lines, f"    return {packet_name(packet)}(*args, self=self, **kwargs)"]
+
+
+def _spread_method(name: str, function: NativeFunction) -> list[str]:
+    """x.reshape(2, 3) and x.reshape((2, 3))."""
+    size = python_name(next(a for a in function.schema.positional if a is not function.schema.self_argument).name)
+    stub = f"op_{identifier(function)}"
+    return [
+        "",
+        f"def {name}(self, *{size}, **kwargs):",
+        f"    if {size}:",
+        f"        return {stub}(self, spread({size}), **kwargs)",
+        f"    return {stub}(self, **kwargs)",
+    ]
+
+
+def _reordered(name: str, function: NativeFunction) -> list[str]:
+    """A method whose self is not the first argument: x.where(condition, other)."""
+    schema = function.schema
+    own = schema.self_argument
+    assert own is not None
+    rest = [a for a in schema.arguments if a is not own]
+    parts = ["self"]
+    keyword = False
+    for a in rest:
+        if a.kwarg_only and not keyword:
+            parts.append("*")
+            keyword = True
+        parts.append(python_name(a.name) + (f"={default_source(a)}" if a.has_default else ""))
+    return ["", f"def {name}({', '.join(parts)}):", f"    return {call('op_' + identifier(function), schema)}"]
+
+
+# ---- Python's operators
+
+
+def operator_methods(functions: NativeFunctions) -> dict[str, list[str]]:
+    """The special methods for which there are operators: name -> source."""
+    by_name: dict[str, list[NativeFunction]] = {}
+    for f in functions:
+        if not f.is_generated and f.schema.kind != "out":
+            by_name.setdefault(f.schema.name.name, []).append(f)
+
+    def first(names: tuple[str, ...]) -> list[NativeFunction]:
+        return next((by_name[n] for n in names if n in by_name), [])
+
+    found: dict[str, list[str]] = {}
+    for name, operators in UNARY.items():
+        overloads = first(operators)
+        if overloads:
+            found[name] = ["", f"{name} = op_{identifier(overloads[0])}"]
+    for name, operators in {**BINARY, **COMMUTATIVE}.items():
+        tensors = _overload(first(operators), "Tensor", "Tensor")
+        if tensors is not None:
+            found[name] = _binary(name, tensors, _overload(first(operators), "Tensor", "Scalar"))
+    for name, (operator, instead) in REFLECTED.items():
+        tensors = _overload(by_name.get(operator, []), "Tensor", "Tensor")
+        if tensors is not None:
+            found[name] = _reflected(name, tensors, by_name.get(operator, []), by_name, instead)
+    if "__eq__" in found:
+        found["__hash__"] = ["", "__hash__ = object.__hash__"]
+    return found
+
+
+def _overload(overloads: list[NativeFunction], first: str, second: str) -> NativeFunction | None:
+    """The overload that takes just these two types, further arguments having defaults."""
+    for f in overloads:
+        required = [str(a.type) for a in f.schema.arguments if not a.has_default]
+        if required == [first, second]:
+            return f
+    return None
+
+
+def _binary(name: str, tensors: NativeFunction, scalar: NativeFunction | None) -> list[str]:
+    schema = tensors.schema
+    arguments = tuple(
+        replace(a, name=n) for a, n in zip(schema.positional[:2], ("self", "other"), strict=True)
+    ) + tuple(replace(a, kwarg_only=True) for a in schema.arguments[2:])  # fmt: skip
+    own = replace(schema, arguments=arguments, text=None)
+    number = "None" if scalar is None else f"op_{identifier(scalar)}"
+    miss = [f"return binary(self, other, op_{identifier(tensors)}, {number})"]
+    if scalar is not None:
+        miss = ["if other.__class__ is float or other.__class__ is int:", f"    return {number}(self, other)", *miss]
+    return ["", *inlined(tensors, name, own, miss=miss, drop_keywords=True)]
+
+
+def _reflected(
+    name: str,
+    tensors: NativeFunction,
+    overloads: list[NativeFunction],
+    by_name: dict[str, list[NativeFunction]],
+    instead: str,
+) -> list[str]:
+    swapped = f"lambda a, b: op_{identifier(tensors)}(b, a)"
+    scalar = _overload(overloads, "Scalar", "Tensor")
+    number = "None"
+    if scalar is not None:
+        number = f"lambda a, b: op_{identifier(scalar)}(b, a)"
+    elif instead == "reciprocal" and instead in by_name and _overload(by_name["mul"], "Tensor", "Scalar") is not None:
+        mul = _overload(by_name["mul"], "Tensor", "Scalar")
+        assert mul is not None
+        number = f"lambda a, b: op_{identifier(mul)}(op_{identifier(by_name[instead][0])}(a), b)"
+    elif instead == "tensor" and "scalar_tensor" in by_name:
+        made = f"op_{identifier(by_name['scalar_tensor'][0])}(b, dtype=number_dtype(b), device=a.device)"
+        number = f"lambda a, b: op_{identifier(tensors)}({made}, a)"
+    return ["", f"def {name}(self, other):", f"    return binary(self, other, {swapped}, {number})"]

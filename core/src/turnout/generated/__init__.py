@@ -1,0 +1,1 @@
+"""Made by `python -m turnout.codegen`; nobody edits these files."""

@@ -1,0 +1,144 @@
+"""Modes and Tensor subclasses: Python code that sees operators on their way, without a package or a registration.
+
+Both are served by the key Python, which stands below Autograd and ADInplaceOrView: what they see is what a backend
+would be asked for, composites taken apart, and what they return is recorded and differentiated like any kernel's
+result. Active modes put the key into the state, instances of a subclass carry it. Modes go first, the innermost before
+the others; then subclasses.
+"""
+
+from __future__ import annotations
+
+import weakref
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import CallError, DisabledError
+from turnout.keys import KEYS
+from turnout.registry import REGISTRY, tensors_in
+from turnout.state import DISPATCH
+from turnout.tensor import Tensor
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+PYTHON = KEYS.bit("Python")
+HANDLER = "__turnout_dispatch__"
+
+# The active modes of this context, innermost last.
+_MODES: ContextVar[tuple[DispatchMode, ...]] = ContextVar("turnout.modes", default=())
+
+
+class DispatchMode:
+    """Derive, define `dispatch`, and use `with M():`; every operator called inside goes through the method.
+
+    While the method runs its own mode is off, those around it are on. A mode may be entered several times, in several
+    threads too: it is active in the contexts that entered it.
+    """
+
+    def dispatch(self, op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
+        """Called for each operator, with all its arguments in schema order; returns what the operator returns.
+
+        `op.redispatch(ks, *args)` goes on: to the mode around this one, to a subclass among the arguments, to the
+        kernel. Arguments with other keys need a new call, `op.call_boxed(args)`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define dispatch(self, op, ks, args)")
+
+    def __enter__(self) -> Any:
+        """Raises DisabledError when configuration disables the key Python."""
+        _require_key()
+        _MODES.set((*_MODES.get(), self))
+        include, keep = DISPATCH.get()
+        DISPATCH.set((include | PYTHON, keep))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        modes = _MODES.get()
+        if not modes or modes[-1] is not self:
+            raise RuntimeError(f"{type(self).__name__} is not the innermost mode of this context; leave modes in order")
+        _MODES.set(modes[:-1])
+        if len(modes) == 1:
+            include, keep = DISPATCH.get()
+            DISPATCH.set((include & ~PYTHON, keep))
+
+
+def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
+    """The tensor's array as an instance of `cls`, over the same memory and with the same history for gradients.
+
+    If `cls` defines the class method `__turnout_dispatch__(cls, op, ks, args)`, calls that the instance takes part in
+    go there instead of to a kernel. `op.redispatch(ks, *args)` in it runs the kernel on the arrays and returns plain
+    tensors; NotImplemented leaves the call to the next subclass among the arguments. `as_subclass(t, turnout.Tensor)`
+    is the way back. `cls.__init__` is not called. Raises TypeError when `cls` is not a subclass of Tensor.
+    """
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass: cls must be a subclass of turnout.Tensor, got {cls!r}")
+    plain = _plain_alias(tensor)
+    if cls is Tensor:
+        return plain
+    made = object.__new__(cls)
+    for slot in ("array", "device", "keys", "gmask", "node", "nr", "ver", "storage", "view", "offset"):
+        setattr(made, slot, getattr(plain, slot))
+    if made.view is not None and made.storage is not None:
+        made.storage.views.append(weakref.ref(made))
+    if hasattr(cls, HANDLER):
+        _require_key()
+        made.keys |= PYTHON
+    return made
+
+
+def _plain_alias(tensor: Tensor) -> Tensor:
+    """A plain tensor over the same memory; through the operator when a gradient is to find its way back."""
+    if not tensor.gmask:
+        return tensor.alias(tensor.array, tensor.offset)
+    include, keep = DISPATCH.get()
+    made: Tensor = REGISTRY.find("aten::alias").redispatch((tensor.keys | include) & keep & ~PYTHON, tensor)
+    return made
+
+
+def _require_key() -> None:
+    """Raise DisabledError when configuration switches the key off: a mode would silently see nothing."""
+    if REGISTRY.is_disabled("Python", "Python"):
+        from turnout import config
+
+        origin = config.origin("keys.disable")
+        raise DisabledError(f"modes and Tensor subclasses need the key Python, which keys.disable names ({origin})")
+
+
+def dispatch(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
+    """The fallback of the key Python: the innermost mode, or the subclasses among the arguments."""
+    modes = _MODES.get()
+    subclasses = _subclasses(args)
+    if not modes:
+        return _ask_subclasses(op, ks & ~PYTHON, args, subclasses)
+    include, keep = DISPATCH.get()
+    mode, rest = modes[-1], modes[:-1]
+    modes_token = _MODES.set(rest)
+    state_token = DISPATCH.set((include if rest else include & ~PYTHON, keep))
+    try:
+        return mode.dispatch(op, ks if rest or subclasses else ks & ~PYTHON, args)
+    finally:
+        DISPATCH.reset(state_token)
+        _MODES.reset(modes_token)
+
+
+def _subclasses(args: tuple[Any, ...]) -> list[type]:
+    """The classes of arguments that dispatch themselves: in order, but a class before those it is derived from."""
+    found: list[type] = []
+    for tensor in tensors_in(args):
+        cls = type(tensor)
+        if tensor.keys & PYTHON and cls not in found:
+            at = next((i for i, other in enumerate(found) if issubclass(cls, other)), len(found))
+            found.insert(at, cls)
+    return found
+
+
+def _ask_subclasses(op: Operator, ks: int, args: tuple[Any, ...], subclasses: list[type]) -> Any:
+    if not subclasses:  # the state includes the key, by a guard and not by a mode
+        return op.redispatch(ks, *args)
+    for cls in subclasses:
+        result = getattr(cls, HANDLER)(op, ks, args)
+        if result is not NotImplemented:
+            return result
+    names = ", ".join(cls.__name__ for cls in subclasses)
+    raise CallError(
+        f"{op.qualified_name}: no Tensor subclass among the arguments handles it; {HANDLER} of {names} said no"
+    )

@@ -1,0 +1,62 @@
+"""Registers what core itself brings: the standard operators, their composite kernels, and the fallbacks of core's keys.
+
+Runs at `import turnout`, so it touches generated tables only: no schema is parsed and no kernel module is imported.
+"""
+
+from __future__ import annotations
+
+from turnout.generated.operators import KERNELS, OPERATORS
+from turnout.kernels import INTERNAL, LazyFunction
+from turnout.registry import REGISTRY, Library
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from turnout.kernels import Kernel
+    from turnout.operators import Operator
+
+LIBRARY = Library("aten", distribution="turnout-core", version="0.1.0")
+
+
+def install() -> None:
+    """Register everything; called once, by the package's `__init__`."""
+    for schema, stub, cache, tags, device_check, device_guard in OPERATORS:
+        op = LIBRARY.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
+        op.device_check = device_check
+        op.device_guard = device_guard
+    for name, key, path in KERNELS:
+        if path.startswith("autogen:"):
+            LIBRARY.impl(name, key, LazyFunction(path), binder=_bind_autogen, label="generated variant")
+        else:
+            LIBRARY.impl(name, key, LazyFunction(path))
+    LIBRARY.fallback("ADInplaceOrView", None, form=INTERNAL, specialize=_bookkeeping, label="views and versions")
+    LIBRARY.fallback("BackendSelect", None, form=INTERNAL, specialize=_selection, label="backend of a factory")
+    LIBRARY.fallback("Python", _python_key, label="modes and tensor subclasses")
+
+
+def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    """The kernel of a variant that autogen made: it calls the variant that was written."""
+    from turnout.native import autogen
+
+    _, kind, source = kernel.fn.path.split(":", 2)
+    return autogen.kernel(op, kind, REGISTRY.find(source))
+
+
+def _bookkeeping(op: Operator) -> Any:
+    from turnout.native.bookkeeping import bookkeeping
+
+    return bookkeeping(op)
+
+
+def _selection(op: Operator) -> Any:
+    from turnout.native.selection import selection
+
+    return selection(op)
+
+
+def _python_key(op: Operator, ks: int, args: tuple[Any, ...]) -> Any:
+    from turnout.modes import dispatch
+
+    return dispatch(op, ks, args)

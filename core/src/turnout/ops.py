@@ -1,0 +1,56 @@
+"""`turnout.ops`: every operator by name, `turnout.ops.aten.add.Tensor`. Touching a namespace activates its plugin."""
+
+from __future__ import annotations
+
+from turnout.errors import UnknownOperatorError
+from turnout.errors import registry as texts
+from turnout.registry import REGISTRY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout.operators import Packet
+
+
+class Namespace:
+    """The packets of one namespace as attributes."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Packet:
+        packet = REGISTRY.packet(self._name, name)
+        if packet is None:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            raise UnknownOperatorError(texts.unknown_operator(f"{self._name}::{name}", REGISTRY))
+        return packet
+
+    def __dir__(self) -> list[str]:
+        return sorted(REGISTRY.packets.get(self._name, ()))
+
+    def __repr__(self) -> str:
+        return f"<namespace {self._name}: {len(dir(self))} operators>"
+
+
+class Ops:
+    """The namespaces as attributes."""
+
+    __slots__ = ()
+
+    def __getattr__(self, namespace: str) -> Namespace:
+        if namespace.startswith("__"):
+            raise AttributeError(namespace)
+        if not REGISTRY.packets.get(namespace):
+            from turnout import plugins
+
+            if not plugins.require_namespace(namespace) and not REGISTRY.packets.get(namespace):
+                raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
+        return Namespace(namespace)
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name, packets in REGISTRY.packets.items() if packets)
+
+
+ops = Ops()

@@ -1,0 +1,133 @@
+"""The shape functions of the standard structured operators, one module per concern.
+
+`SHAPES` maps the structured out variant to its shape function. That takes the functional arguments in schema order and answers
+as `turnout.native.specs` describes; Scalar overloads call the one of the operator they delegate to, with a number in a
+tensor's place. Start with `promotion` and `extents`, which the others use. Imported when the first kernel is bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.shapes import indexing, linalg, losses, pointwise, reductions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# fmt: off
+SHAPES: dict[str, Callable[..., Any]] = {
+    # pointwise
+    "floor.out": pointwise.keep_dtype,
+    "ceil.out": pointwise.keep_dtype,
+    "round.out": pointwise.keep_dtype,
+    "trunc.out": pointwise.keep_dtype,
+    "abs.out": pointwise.absolute,
+    "neg.out": pointwise.negated,
+    "sign.out": pointwise.signed,
+    "relu.out": pointwise.rectified,
+    "exp.out": pointwise.floating,
+    "expm1.out": pointwise.floating,
+    "log.out": pointwise.floating,
+    "log1p.out": pointwise.floating,
+    "sqrt.out": pointwise.floating,
+    "rsqrt.out": pointwise.floating,
+    "sin.out": pointwise.floating,
+    "cos.out": pointwise.floating,
+    "tanh.out": pointwise.floating,
+    "sigmoid.out": pointwise.floating,
+    "reciprocal.out": pointwise.floating,
+    "erf.out": pointwise.floating_real,
+    "gelu.out": pointwise.gelu,
+    "isnan.out": pointwise.truth,
+    "logical_not.out": pointwise.truth,
+    "bitwise_not.out": pointwise.inverted,
+    "add.out": pointwise.add,
+    "sub.out": pointwise.sub,
+    "rsub.Tensor_out": pointwise.sub,
+    "mul.out": pointwise.mul,
+    "div.out": pointwise.div,
+    "div.out_mode": pointwise.div_mode,
+    "floor_divide.out": pointwise.integer_division,
+    "remainder.Tensor_out": pointwise.integer_division,
+    "pow.Tensor_Tensor_out": pointwise.pow,
+    "pow.Tensor_Scalar_out": pointwise.pow,
+    "maximum.out": pointwise.ordered,
+    "minimum.out": pointwise.ordered,
+    "atan2.out": pointwise.atan2,
+    "eq.Tensor_out": pointwise.equality,
+    "ne.Tensor_out": pointwise.equality,
+    "lt.Tensor_out": pointwise.comparison,
+    "le.Tensor_out": pointwise.comparison,
+    "gt.Tensor_out": pointwise.comparison,
+    "ge.Tensor_out": pointwise.comparison,
+    "logical_and.out": pointwise.logical,
+    "logical_or.out": pointwise.logical,
+    "logical_xor.out": pointwise.logical,
+    "bitwise_and.Tensor_out": pointwise.bitwise,
+    "bitwise_or.Tensor_out": pointwise.bitwise,
+    "bitwise_xor.Tensor_out": pointwise.bitwise,
+    "where.self_out": pointwise.where,
+    "clamp.out": pointwise.clamp,
+    "clamp.Tensor_out": pointwise.clamp,
+    "lerp.Scalar_out": pointwise.lerp,
+    "addcmul.out": pointwise.addcmul,
+    "threshold_backward.grad_input": pointwise.threshold_backward,
+    "sigmoid_backward.grad_input": pointwise.output_backward,
+    "tanh_backward.grad_input": pointwise.output_backward,
+    "gelu_backward.grad_input": pointwise.gelu_backward,
+    # reductions
+    "sum.out": reductions.total,
+    "prod.out": reductions.total,
+    "sum.IntList_out": reductions.sum_dims,
+    "prod.int_out": reductions.prod_dim,
+    "mean.dtype_out": reductions.mean,
+    "mean.out": reductions.mean_dims,
+    "max.unary_out": reductions.extreme_all,
+    "min.unary_out": reductions.extreme_all,
+    "amax.out": reductions.extreme_dims,
+    "amin.out": reductions.extreme_dims,
+    "max.dim_max": reductions.extreme_dim,
+    "min.dim_min": reductions.extreme_dim,
+    "argmax.out": reductions.arg_extreme,
+    "argmin.out": reductions.arg_extreme,
+    "any.all_out": reductions.truth_all,
+    "all.all_out": reductions.truth_all,
+    "any.out": reductions.truth_dim,
+    "all.out": reductions.truth_dim,
+    "any.dims_out": reductions.truth_dims,
+    "all.dims_out": reductions.truth_dims,
+    "var.correction_out": reductions.spread,
+    "std.correction_out": reductions.spread,
+    "cumsum.out": reductions.cumsum,
+    # losses
+    "_softmax.out": losses.softmax,
+    "_log_softmax.out": losses.softmax,
+    "_softmax_backward_data.out": losses.softmax_backward,
+    "_log_softmax_backward_data.out": losses.softmax_backward,
+    "nll_loss_forward.output": losses.nll_loss_forward,
+    "nll_loss_backward.grad_input": losses.nll_loss_backward,
+    "mse_loss.out": losses.mse_loss,
+    "mse_loss_backward.grad_input": losses.mse_loss_backward,
+    # linalg
+    "mm.out": linalg.mm,
+    "bmm.out": linalg.bmm,
+    "mv.out": linalg.mv,
+    "dot.out": linalg.dot,
+    "addmm.out": linalg.addmm,
+    # indexing
+    "index.Tensor_out": indexing.index,
+    "index_put.out": indexing.index_put,
+    "index_select.out": indexing.index_select,
+    "gather.out": indexing.gather,
+    "scatter.src_out": indexing.scatter,
+    "scatter.value_out": indexing.scatter_value,
+    "scatter_add.out": indexing.scatter_add,
+    "index_add.out": indexing.index_add,
+    "topk.values": indexing.topk,
+    "sort.values_stable": indexing.sort_stable,
+    "cat.out": indexing.cat,
+    "flip.out": indexing.flip,
+    "tril.out": indexing.triangle,
+    "triu.out": indexing.triangle,
+}
+# fmt: on

@@ -1,0 +1,197 @@
+"""`ArrayBackend`: a `Backend` over an array module with NumPy's interface. Deriving one takes a dozen lines.
+
+Its arrays are the module's own. A tensor's storage is its root array's memory: `strided` makes views of it by element strides
+and offset, so core's view operators need nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from typing import Any
+
+from turnout.backends import Backend
+from turnout.devices import Device
+from turnout.dtypes import DTYPES, DType
+from turnout.errors import DTypeError
+
+from turnout_arrays.random import random_bits
+
+Ints = tuple[int, ...]
+
+
+class ArrayBackend(Backend):
+    """A backend whose arrays are `xp.ndarray`.
+
+        class Other(ArrayBackend):
+            name = "OTHER"
+            device_type = "other"
+
+        library.backend(backend := Other(numpy))
+        register_kernels(library, backend, turnout_arrays.kernels(numpy))
+
+    xp         the array module
+    bfloat16   the module's scalar type of that dtype, where it has one (`ml_dtypes.bfloat16` for NumPy)
+    """
+
+    # The generated wrappers say they are this module, so that a warnings filter can tell them from user code.
+    wrapper_module = "turnout_arrays.wrapped"
+
+    def __init__(self, xp: Any, bfloat16: Any = None) -> None:
+        self.xp = xp
+        self.array_type: type = xp.ndarray
+        scalar_types = {name: xp.dtype(name) for name in DTYPES if name != "bfloat16"}
+        if bfloat16 is not None:
+            scalar_types["bfloat16"] = xp.dtype(bfloat16)
+        self.native = {DTYPES[name]: dtype for name, dtype in scalar_types.items()}
+        self._dtypes = {dtype: DTYPES[name] for name, dtype in scalar_types.items()}
+
+    # ---- dtypes
+
+    def native_dtype(self, dtype: DType) -> Any:
+        """The array module's dtype. Raises DTypeError for one that it does not have."""
+        found = self.native.get(dtype)
+        if found is None:
+            raise DTypeError(f"backend {self.name} has no arrays of dtype {dtype.name}")
+        return found
+
+    def dtype_of(self, array: Any) -> DType:
+        return self._dtypes[array.dtype]
+
+    # ---- memory
+
+    def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> Any:
+        native = self.native.get(dtype) or self.native_dtype(dtype)
+        if strides is None:
+            return self.xp.empty(shape, native)
+        size = 1
+        for length, stride in zip(shape, strides, strict=True):
+            size = size + (length - 1) * stride if length else 0
+            if not size:
+                return self.xp.empty(shape, native)
+        return self.strided(self.xp.empty(size, native), shape, strides, 0)
+
+    def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
+        dtype = root.dtype
+        itemsize = dtype.itemsize
+        flags = root.flags
+        if flags.c_contiguous or flags.f_contiguous:
+            memory = root if flags.c_contiguous else root.T
+            steps = tuple([s * itemsize for s in strides])
+            if dtype.kind != "V":
+                return self.xp.ndarray(shape, dtype, memory, offset * itemsize, steps)
+            # bfloat16 arrays do not export their memory; the same bytes as integers do.
+            return self.xp.ndarray(shape, "u2", memory.view("u2"), offset * itemsize, steps).view(dtype)
+        return self.strided_anywhere(root, shape, strides, offset)
+
+    def strided_anywhere(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
+        """`strided` for a root whose own elements are not contiguous: through the address of its first one."""
+        itemsize = root.dtype.itemsize
+        interface = dict(root.__array_interface__)
+        address, read_only = interface["data"]
+        interface.update(
+            data=(address + offset * itemsize, read_only), shape=shape, strides=tuple(s * itemsize for s in strides)
+        )
+        made = self.xp.asarray(_Memory(interface, root))
+        return made if made.dtype == root.dtype else made.view(root.dtype)
+
+    def strides(self, array: Any) -> Ints:
+        itemsize = array.dtype.itemsize
+        return tuple([s // itemsize for s in array.strides])
+
+    def partly_overlap(self, a: Any, b: Any) -> bool:
+        if not self.xp.may_share_memory(a, b) or not a.size or not b.size:
+            return False
+        if a.shape == b.shape and a.ctypes.data == b.ctypes.data and a.dtype == b.dtype:
+            if all(x == y for n, x, y in zip(a.shape, a.strides, b.strides, strict=True) if n > 1):
+                return False
+        try:
+            return bool(self.xp.shares_memory(a, b, max_work=_OVERLAP_WORK))
+        except self.xp.exceptions.TooHardError:
+            return False
+
+    # ---- values
+
+    def copy(self, target: Any, source: Any) -> None:
+        if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+            source = source.real
+        with self.kernel_context():
+            self.xp.copyto(target, source, casting="unsafe")
+
+    def fill(self, target: Any, value: Any) -> None:
+        try:
+            target.fill(value)
+        except OverflowError:  # an integer that does not fit wraps around
+            target.fill(self.xp.asarray(value).astype(target.dtype))
+
+    def to_host(self, array: Any) -> bytes | memoryview:
+        flat = self.xp.ascontiguousarray(array).reshape(-1)
+        if sys.byteorder == "big":
+            flat = flat.byteswap()
+        data: memoryview = flat.view("u1").data
+        return data
+
+    def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
+        made = self.xp.empty(shape, self.native_dtype(dtype))
+        if made.size:
+            flat = self.xp.frombuffer(data, "u1").view(made.dtype)
+            made[...] = (flat.byteswap() if sys.byteorder == "big" else flat).reshape(shape)
+        return made
+
+    def item(self, array: Any) -> bool | int | float | complex:
+        value = array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype("f4"))
+        return value  # type: ignore[no-any-return]
+
+    def adopt(self, value: Any) -> Any:
+        """The array itself when its dtype, byte order and strides can be a tensor's, else None."""
+        if not isinstance(value, self.xp.ndarray) or value.dtype not in self._dtypes or not value.dtype.isnative:
+            return None
+        itemsize = value.dtype.itemsize
+        if any(s < 0 or s % itemsize for n, s in zip(value.shape, value.strides, strict=True) if n > 1):
+            return None
+        return value if value.__class__ is self.array_type else value.view(self.array_type)
+
+    def as_array(self, value: Any) -> Any:
+        return self.xp.asarray(value)
+
+    def kernel_context(self) -> AbstractContextManager[object]:
+        context: AbstractContextManager[object] = self.xp.errstate(all="ignore")
+        return context
+
+    # ---- interop
+
+    def numpy(self, array: Any) -> Any:
+        """A NumPy array over the same memory; bfloat16 keeps its own dtype."""
+        return array
+
+    def dlpack(self, array: Any, options: dict[str, Any]) -> Any:
+        """The array's DLPack capsule. `options` are those of `__dlpack__` that the caller gave."""
+        return array.__dlpack__(**options)
+
+    def dlpack_device(self, array: Any) -> tuple[int, int]:
+        """The array's DLPack device."""
+        kind, index = array.__dlpack_device__()
+        return int(kind), int(index)
+
+    def from_dlpack(self, value: Any) -> Any:
+        """An array over the memory of a DLPack exporter."""
+        return self.xp.from_dlpack(value)
+
+    # ---- random numbers
+
+    def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
+        return random_bits(self.xp, shape, seed, offset)
+
+
+class _Memory:
+    """An address with a layout, and the array that keeps it alive."""
+
+    __slots__ = ("__array_interface__", "owner")
+
+    def __init__(self, interface: dict[str, Any], owner: Any) -> None:
+        interface.pop("descr", None)
+        self.__array_interface__ = interface
+        self.owner = owner
+
+
+_OVERLAP_WORK = 10_000  # candidates tried before two arrays count as not overlapping

@@ -1,0 +1,44 @@
+"""Matrix products. Two-byte floats are multiplied in float32: array modules have no fast product for them.
+
+Bool and integer matrices are multiplied by the array module's own loops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import SAME, Row
+
+from turnout_arrays.numbers import is_half, number_as, store
+
+Table = dict[str, Any]
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+
+    def matmul(self: Any, other: Any, out: Any = None) -> Any:
+        if is_half(self):
+            return store(xp, out, xp.matmul(self.astype(xp.float32), other.astype(xp.float32)), self.dtype)
+        return xp.matmul(self, other, out)
+
+    def dot(self: Any, tensor: Any, out: Any = None) -> Any:
+        return matmul(self, tensor, out)
+
+    def addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
+        value = matmul(mat1, mat2)
+        if alpha != 1:
+            value = xp.multiply(value, number_as(xp, alpha, value.dtype))
+        if beta != 0:  # beta 0 leaves `self` out, NaN included
+            value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
+        return store(xp, out, value, self.dtype)
+
+    # fmt: off
+    return {
+        "mm.out":    Row(matmul, SAME),
+        "bmm.out":   Row(matmul, SAME),
+        "mv.out":    Row(matmul, SAME),
+        "dot.out":   Row(dot, SAME),
+        "addmm.out": Row(addmm, SAME),
+    }
+    # fmt: on

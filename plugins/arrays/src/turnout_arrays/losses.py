@@ -1,0 +1,128 @@
+"""Softmax, losses, and their backwards. A reduction is 0 for none, 1 for mean, 2 for sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import SAME, Row
+
+from turnout_arrays.indexing import along
+from turnout_arrays.numbers import store, widen
+
+Table = dict[str, Any]
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    return softmaxes(xp) | likelihood(xp) | squares(xp)
+
+
+def softmaxes(xp: Any) -> Table:
+    """Softmax and its logarithm; the maximum is taken off first, so that nothing overflows."""
+
+    def shifted(self: Any, dim: int) -> Any:
+        x = widen(xp, self)
+        if not x.shape or not x.size:
+            return x - x
+        return x - xp.maximum.reduce(x, dim, keepdims=True)
+
+    def total(x: Any, dim: int) -> Any:
+        return xp.add.reduce(x, dim, keepdims=True) if x.shape else x
+
+    def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
+        powers = xp.exp(shifted(self, dim))
+        return store(xp, out, powers / total(powers, dim), _result(self, half_to_float))
+
+    def log_softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
+        x = shifted(self, dim)
+        return store(xp, out, x - xp.log(total(xp.exp(x), dim)), _result(self, half_to_float))
+
+    def _result(self: Any, half_to_float: bool) -> Any:
+        return None if half_to_float else self.dtype
+
+    def softmax_backward(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any) -> Any:
+        grad, y = widen(xp, grad_output), widen(xp, output)
+        scaled = grad * y
+        return store(xp, out, scaled - y * total(scaled, dim))
+
+    def log_softmax_backward(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any) -> Any:
+        grad, y = widen(xp, grad_output), widen(xp, output)
+        return store(xp, out, grad - xp.exp(y) * total(grad, dim))
+
+    # fmt: off
+    return {
+        "_softmax.out":                   Row(softmax, SAME),
+        "_log_softmax.out":               Row(log_softmax, SAME),
+        "_softmax_backward_data.out":     Row(softmax_backward),
+        "_log_softmax_backward_data.out": Row(log_softmax_backward),
+    }
+    # fmt: on
+
+
+def likelihood(xp: Any) -> Table:
+    """Negative log likelihood of (N, C) or (C,) log probabilities, with class weights and one target to leave out."""
+
+    def chosen(self: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any, Any]:
+        """Rows as (N, C), the index of each row's target, its weight, and which rows count."""
+        rows = self.reshape(1, -1) if len(self.shape) == 1 else self
+        target = target.reshape(-1)
+        counts = target != ignore_index
+        wrong = counts & ((target < 0) | (target >= rows.shape[1]))
+        if target.size and bool(xp.any(wrong)):
+            raise IndexError(f"nll_loss: target {int(target[wrong][0])} is out of bounds for {rows.shape[1]} classes")
+        safe = xp.where(counts, target, 0).astype(xp.int64)
+        weights = xp.ones(safe.shape, rows.dtype) if weight is None else weight[safe]
+        places = along(xp, (rows.shape[0], 1), 1, safe.reshape(-1, 1))
+        return rows, places, widen(xp, xp.where(counts, weights, xp.zeros((), weights.dtype))), counts
+
+    def forward(
+        self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, output: Any, total_weight: Any
+    ) -> None:
+        rows, places, weights, counts = chosen(self, target, weight, ignore_index)
+        picked = widen(xp, rows[places].reshape(-1)) if rows.size else weights
+        losses = xp.where(counts, -picked * weights, xp.zeros((), weights.dtype))
+        total = xp.asarray(xp.add.reduce(weights))
+        if reduction == NONE:
+            store(xp, output, losses.reshape(output.shape))
+            store(xp, total_weight, xp.zeros((), total_weight.dtype))
+            return
+        value = xp.asarray(xp.add.reduce(losses))
+        store(xp, output, value / total if reduction == MEAN else value)
+        store(xp, total_weight, total)
+
+    def backward(
+        grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any, out: Any
+    ) -> Any:
+        rows, places, weights, counts = chosen(self, target, weight, ignore_index)
+        grad = widen(xp, grad_output)
+        if reduction == MEAN:
+            grad = grad / widen(xp, total_weight)
+        values = xp.zeros(rows.shape, weights.dtype)
+        if rows.size:
+            picked = xp.where(counts, -grad.reshape(-1) * weights, xp.zeros((), weights.dtype))
+            values[places] = picked.reshape(-1, 1)
+        return store(xp, out, values.reshape(self.shape))
+
+    return {"nll_loss_forward.output": Row(forward), "nll_loss_backward.grad_input": Row(backward)}
+
+
+def squares(xp: Any) -> Table:
+    """The squared error."""
+
+    def mse_loss(self: Any, target: Any, reduction: int, out: Any) -> Any:
+        distance = widen(xp, self) - widen(xp, target)
+        values = xp.square(distance)
+        if reduction == NONE:
+            return store(xp, out, values)
+        total = xp.asarray(xp.add.reduce(values, None))
+        if reduction == MEAN:
+            total = xp.true_divide(total, xp.asarray(values.size).astype(total.dtype))
+        return store(xp, out, total)
+
+    def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, out: Any) -> Any:
+        distance = widen(xp, self) - widen(xp, target)
+        factor = 2.0 / distance.size if reduction == MEAN and distance.size else 2.0
+        return store(xp, out, factor * distance * widen(xp, grad_output))
+
+    return {"mse_loss.out": Row(mse_loss), "mse_loss_backward.grad_input": Row(mse_loss_backward)}

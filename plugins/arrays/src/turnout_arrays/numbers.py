@@ -1,0 +1,64 @@
+"""How kernels treat Python numbers and two-byte floats: the two places where array modules differ from Turnout's rules.
+
+A Python number takes the dtype of the array beside it, wrapping around where an integer does not fit. Two-byte floats
+(float16, and bfloat16 of kind "V") are computed with in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from turnout.native.wrappers import SAME, Row
+
+Call = Callable[..., Any]
+
+
+def is_half(array: Any) -> bool:
+    """Whether the elements are float16 or bfloat16."""
+    dtype = array.dtype
+    return bool(dtype.itemsize == 2 and dtype.kind in "fV")
+
+
+def widen(xp: Any, array: Any) -> Any:
+    """The array itself, or as float32 when its elements are two-byte floats."""
+    return array.astype(xp.float32) if is_half(array) else array
+
+
+def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
+    """A kernel's last step: `value` written into `out` with any conversion; without `out`, `value` itself as `dtype`."""
+    if out is not None:
+        xp.copyto(out, value, casting="unsafe")
+        return out
+    return value if dtype is None or value.dtype == dtype else value.astype(dtype)
+
+
+def number_as(xp: Any, value: Any, dtype: Any) -> Any:
+    """A Python number as a 0-dim array of a dtype, integers wrapped around; arrays as they are."""
+    if hasattr(value, "dtype"):
+        return value
+    return xp.asarray(value).astype(dtype)
+
+
+def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
+    """A two-argument ufunc as a row. It also takes Python numbers that the array's dtype cannot hold.
+
+    Without `out` such a number raises: the caller's general path then comes back with one.
+    """
+
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        try:
+            return ufunc(self, other, out)
+        except (OverflowError, TypeError):
+            if out is None:
+                raise
+        return with_numbers(xp, ufunc, self, other, out)
+
+    kernel.__name__ = kernel.__qualname__ = getattr(ufunc, "__name__", "kernel")
+    return Row(kernel, allocates, pointwise=True)
+
+
+def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:
+    """`ufunc` of arrays and Python numbers, the numbers in the arrays' dtype, the result converted to `out`'s."""
+    dtype = self.dtype if hasattr(self, "dtype") else other.dtype
+    return store(xp, out, ufunc(number_as(xp, self, dtype), number_as(xp, other, dtype)))

@@ -1,0 +1,315 @@
+"""Element-wise kernels. Where a ufunc has the operator's meaning it is the row; the others are functions beside the table.
+
+Every one takes an optional `out` last and returns the result; rows that opt in with ALWAYS or SAME may be called without.
+Two-byte floats are widened only where an operator takes several steps: a ufunc rounds once by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import ALWAYS, SAME, Row
+
+from turnout_arrays.numbers import binary, number_as, store, widen, with_numbers
+
+Table = dict[str, Any]
+
+
+def _row(fn: Any, allocates: str = "") -> Row:
+    return Row(fn, allocates, pointwise=True)
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    return unary(xp) | arithmetic(xp) | division(xp) | powers(xp) | comparisons(xp) | selection(xp) | activations(xp)
+
+
+def unary(xp: Any) -> Table:
+    """One argument in, one value out."""
+
+    def rsqrt(self: Any, out: Any = None) -> Any:
+        return xp.reciprocal(xp.sqrt(self, out), out)
+
+    def round_to_integer(self: Any, out: Any = None) -> Any:
+        return store(xp, out, self) if out is not None and self.dtype.kind in "biu" else xp.rint(self, out)
+
+    def sign(self: Any, out: Any = None) -> Any:
+        return store(xp, out, self) if out is not None and self.dtype.kind == "b" else xp.sign(self, out)
+
+    def unchanged_integers(ufunc: Any) -> Any:
+        def kernel(self: Any, out: Any = None) -> Any:
+            return store(xp, out, self) if out is not None and self.dtype.kind in "biu" else ufunc(self, out)
+
+        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+        return kernel
+
+    # fmt: off
+    return {
+        "abs.out":            _row(xp.absolute, SAME),
+        "neg.out":            _row(xp.negative, SAME),
+        "exp.out":            _row(xp.exp, SAME),
+        "expm1.out":          _row(xp.expm1, SAME),
+        "log.out":            _row(xp.log, SAME),
+        "log1p.out":          _row(xp.log1p, SAME),
+        "sqrt.out":           _row(xp.sqrt, SAME),
+        "rsqrt.out":          _row(rsqrt, SAME),
+        "sin.out":            _row(xp.sin, SAME),
+        "cos.out":            _row(xp.cos, SAME),
+        "tanh.out":           _row(xp.tanh, SAME),
+        "reciprocal.out":     _row(xp.reciprocal, SAME),
+        "floor.out":          _row(unchanged_integers(xp.floor), SAME),
+        "ceil.out":           _row(unchanged_integers(xp.ceil), SAME),
+        "trunc.out":          _row(unchanged_integers(xp.trunc), SAME),
+        "round.out":          _row(round_to_integer, SAME),
+        "sign.out":           _row(sign, SAME),
+        "isnan.out":          _row(xp.isnan, ALWAYS),
+        "logical_not.out":    _row(xp.logical_not, ALWAYS),
+        "bitwise_not.out":    _row(xp.invert, SAME),
+    }
+    # fmt: on
+
+
+def arithmetic(xp: Any) -> Table:
+    """Sums and products. `alpha` scales `other` before the sum."""
+    plus, minus, times = xp.add, xp.subtract, xp.multiply
+
+    def scaled(value: Any, alpha: Any) -> Any:
+        if not hasattr(value, "dtype"):
+            return value * alpha
+        return times(value, number_as(xp, alpha, value.dtype))
+
+    def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if alpha != 1:
+            other = scaled(other, alpha)
+        try:
+            return plus(self, other, out)
+        except (OverflowError, TypeError):
+            if out is None:
+                raise
+        return with_numbers(xp, plus, self, other, out)
+
+    def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if alpha != 1:
+            other = scaled(other, alpha)
+        try:
+            return minus(self, other, out)
+        except (OverflowError, TypeError):
+            if out is None:
+                raise
+        return with_numbers(xp, minus, self, other, out)
+
+    def rsub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+        return sub(other, scaled(self, alpha) if alpha != 1 else self, 1, out)
+
+    def lerp(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
+        # Two forms, so that weight 0 gives `self` and weight 1 gives `end` exactly.
+        start, stop = widen(xp, self), widen(xp, end)
+        span = stop - start
+        value = start + weight * span if abs(weight) < 0.5 else stop - span * (1 - weight)
+        return store(xp, out, value, self.dtype)
+
+    def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
+        product = widen(xp, tensor1) * widen(xp, tensor2)
+        if value != 1:
+            product = product * number_as(xp, value, product.dtype)
+        return store(xp, out, widen(xp, self) + product, self.dtype)
+
+    # fmt: off
+    return {
+        "add.out":         _row(add, SAME),
+        "sub.out":         _row(sub, SAME),
+        "rsub.Tensor_out": _row(rsub, SAME),
+        "mul.out":         binary(xp, times),
+        "maximum.out":     _row(xp.maximum, ALWAYS),
+        "minimum.out":     _row(xp.minimum, ALWAYS),
+        "atan2.out":       _row(xp.arctan2, SAME),
+        "lerp.Scalar_out": _row(lerp),
+        "addcmul.out":     _row(addcmul),
+    }
+    # fmt: on
+
+
+def division(xp: Any) -> Table:
+    """Quotients and remainders. An integer division by zero raises: there is no value that could stand for it."""
+
+    def check_divisor(self: Any, other: Any) -> None:
+        kinds = [value.dtype.kind for value in (self, other) if hasattr(value, "dtype")]
+        if all(kind in "biu" for kind in kinds) and not bool(xp.all(xp.asarray(other) != 0)):
+            raise ZeroDivisionError("integer division by zero")
+
+    def floor_divide(self: Any, other: Any, out: Any = None) -> Any:
+        check_divisor(self, other)
+        if out is None:
+            return xp.floor_divide(self, other)
+        return with_numbers(xp, xp.floor_divide, self, other, out)
+
+    def remainder(self: Any, other: Any, out: Any = None) -> Any:
+        check_divisor(self, other)
+        if out is None:
+            return xp.remainder(self, other)
+        return with_numbers(xp, xp.remainder, self, other, out)
+
+    def truncated(self: Any, other: Any) -> Any:
+        if self.dtype.kind not in "biu":
+            return xp.trunc(self / other)
+        quotient = xp.floor_divide(self, other)
+        exact = quotient * other == self
+        return quotient + (~exact & (quotient < 0)).astype(quotient.dtype)
+
+    def div_mode(self: Any, other: Any, rounding_mode: str | None, out: Any) -> Any:
+        if rounding_mode is None:
+            return with_numbers(xp, xp.true_divide, self, other, out)
+        check_divisor(self, other)
+        rounded = truncated if rounding_mode == "trunc" else xp.floor_divide
+        return with_numbers(xp, rounded, self, other, out)
+
+    # fmt: off
+    return {
+        "div.out":              binary(xp, xp.true_divide),
+        "div.out_mode":         _row(div_mode),
+        "floor_divide.out":     _row(floor_divide, SAME),
+        "remainder.Tensor_out": _row(remainder, SAME),
+    }
+    # fmt: on
+
+
+def powers(xp: Any) -> Table:
+    """`pow` in its three spellings."""
+
+    def power(self: Any, exponent: Any, out: Any = None) -> Any:
+        if out is None:
+            return xp.power(self, exponent)
+        return with_numbers(xp, integer_power if _integers(self, exponent) else xp.power, self, exponent, out)
+
+    def integer_power(self: Any, exponent: Any) -> Any:
+        # A negative exponent gives the reciprocal rounded to zero: 0 but for bases 1 and -1.
+        negative = exponent < 0
+        value = xp.power(self, xp.where(negative, 0, exponent).astype(self.dtype))
+        odd = xp.bitwise_and(exponent, 1) == 1
+        units = xp.where(self == 1, 1, xp.where(self == -1, xp.where(odd, -1, 1), 0))
+        return xp.where(negative, units, value)
+
+    def power_number(self: Any, exponent: Any, out: Any = None) -> Any:
+        if exponent == 2:
+            return xp.square(self, out)
+        return power(self, exponent, out)
+
+    # fmt: off
+    return {
+        "pow.Tensor_Tensor_out": _row(power, SAME),
+        "pow.Tensor_Scalar_out": _row(power_number, SAME),
+    }
+    # fmt: on
+
+
+def _integers(*values: Any) -> bool:
+    return all(value.dtype.kind in "iu" if hasattr(value, "dtype") else isinstance(value, int) for value in values)
+
+
+def comparisons(xp: Any) -> Table:
+    """Comparisons and logic: bool out. Bitwise ones keep the dtype."""
+    compare = {"eq": xp.equal, "ne": xp.not_equal, "lt": xp.less, "le": xp.less_equal, "gt": xp.greater, "ge": xp.greater_equal}
+    logic = {"and": xp.logical_and, "or": xp.logical_or, "xor": xp.logical_xor}
+    bits = {"and": xp.bitwise_and, "or": xp.bitwise_or, "xor": xp.bitwise_xor}
+    table: Table = {}
+    for name, ufunc in compare.items():
+        table[f"{name}.Tensor_out"] = _row(ufunc, ALWAYS)
+    for name, ufunc in logic.items():
+        table[f"logical_{name}.out"] = _row(ufunc, ALWAYS)
+    for name, ufunc in bits.items():
+        table[f"bitwise_{name}.Tensor_out"] = binary(xp, ufunc)
+    return table
+
+
+def selection(xp: Any) -> Table:
+    """Kernels that choose between values."""
+
+    def where(condition: Any, self: Any, other: Any, out: Any) -> Any:
+        dtype = out.dtype
+        return store(xp, out, xp.where(condition != 0, number_as(xp, self, dtype), number_as(xp, other, dtype)))
+
+    def bound(value: Any, dtype: Any) -> Any:
+        # A bound outside an integer dtype's range is moved to its end, which changes nothing.
+        if hasattr(value, "dtype") or dtype.kind not in "iu" or isinstance(value, float):
+            return value
+        info = xp.iinfo(dtype)
+        return min(max(value, info.min), info.max)
+
+    def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        value = self
+        if min is not None:
+            value = xp.maximum(value, bound(min, self.dtype))
+        if max is not None:
+            value = xp.minimum(value, bound(max, self.dtype))
+        return store(xp, out, value)
+
+    # fmt: off
+    return {
+        "where.self_out":         _row(where),
+        "clamp.out":              _row(clamp, SAME),
+        "clamp.Tensor_out":       _row(clamp),
+    }
+    # fmt: on
+
+
+def activations(xp: Any) -> Table:
+    """Activation functions and the backwards that are operators of their own."""
+    from turnout_arrays.erf import erf_of
+
+    erf_function = erf_of(xp)
+
+    def sigmoid(self: Any, out: Any = None) -> Any:
+        wide = widen(xp, self)
+        return store(xp, out, 1 / (1 + xp.exp(-wide)), self.dtype if out is None and self.dtype.kind in "fVc" else None)
+
+    def relu(self: Any, out: Any = None) -> Any:
+        return xp.maximum(self, 0, out)
+
+    def erf(self: Any, out: Any = None) -> Any:
+        return store(xp, out, erf_function(self), self.dtype)
+
+    def gelu(self: Any, approximate: str, out: Any) -> Any:
+        x = widen(xp, self)
+        if approximate == "tanh":
+            inner = _TANH_SCALE * (x + _TANH_CUBE * x * x * x)
+            return store(xp, out, 0.5 * x * (1 + xp.tanh(inner)))
+        return store(xp, out, 0.5 * x * (1 + erf_function(x * _SQRT_HALF)))
+
+    def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
+        x, grad = widen(xp, self), widen(xp, grad_output)
+        if approximate == "tanh":
+            tanh = xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * x * x * x))
+            slope = _TANH_SCALE * (1 + 3 * _TANH_CUBE * x * x)
+            return store(xp, out, grad * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * slope))
+        density = xp.exp(-0.5 * x * x) * _DENSITY
+        return store(xp, out, grad * (0.5 * (1 + erf_function(x * _SQRT_HALF)) + x * density))
+
+    def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any) -> Any:
+        return store(xp, out, xp.where(self <= threshold, xp.zeros((), grad_output.dtype), grad_output))
+
+    def sigmoid_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
+        y = widen(xp, output)
+        return store(xp, out, widen(xp, grad_output) * xp.conj(y * (1 - y)), output.dtype)
+
+    def tanh_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
+        y = widen(xp, output)
+        return store(xp, out, widen(xp, grad_output) * xp.conj(1 - y * y), output.dtype)
+
+    # fmt: off
+    return {
+        "sigmoid.out":                   _row(sigmoid, SAME),
+        "relu.out":                      _row(relu, SAME),
+        "erf.out":                       _row(erf),
+        "gelu.out":                      _row(gelu),
+        "gelu_backward.grad_input":      _row(gelu_backward),
+        "threshold_backward.grad_input": _row(threshold_backward),
+        "sigmoid_backward.grad_input":   _row(sigmoid_backward, SAME),
+        "tanh_backward.grad_input":      _row(tanh_backward, SAME),
+    }
+    # fmt: on
+
+
+_SQRT_HALF = 0.7071067811865476
+_DENSITY = 0.3989422804014327  # 1 / sqrt(2 pi)
+_TANH_SCALE = 0.7978845608028654  # sqrt(2 / pi)
+_TANH_CUBE = 0.044715  # Hendrycks and Gimpel 2016, "Gaussian Error Linear Units"

@@ -1,0 +1,201 @@
+"""Reductions. A dim is an int, a list of them, or None or [] for all of them; the result is accumulated in `out`'s dtype.
+
+Two-byte floats are accumulated in float32 and rounded once at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import ALWAYS, SAME, Row
+
+from turnout_arrays.numbers import is_half, store, widen
+
+Table = dict[str, Any]
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    return sums(xp) | extremes(xp) | truths(xp) | moments(xp)
+
+
+def axes(self: Any, dim: Any) -> Any:
+    """A dim argument as the array module's `axis`."""
+    if not self.shape or dim is None:
+        return None
+    if isinstance(dim, int):
+        return dim
+    return tuple(dim) if len(dim) else None
+
+
+def _count(self: Any, axis: Any) -> int:
+    """How many elements each result stands for."""
+    count = 1
+    for i in range(len(self.shape)) if axis is None else (axis,) if isinstance(axis, int) else axis:
+        count *= self.shape[i]
+    return count
+
+
+def _keep(xp: Any, value: Any, self: Any, keepdim: bool) -> Any:
+    """The result of a reduction over all dims with all of them kept as 1."""
+    return value.reshape((1,) * len(self.shape)) if keepdim else value
+
+
+def sums(xp: Any) -> Table:
+    """Sums, products, means. Without `out` only the case where nothing is converted."""
+
+    def reduced(ufunc: Any, self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+        if is_half(self) or (out is not None and is_half(out)):
+            wide = ufunc.reduce(self, axis, xp.float32, None, keepdim)
+            return store(xp, out, wide, None if out is not None else self.dtype)
+        if out is None:
+            if dtype is not None:
+                raise NotImplementedError("a conversion needs an output")
+            return ufunc.reduce(self, axis, None, None, keepdim)
+        return ufunc.reduce(self, axis, out.dtype, out, keepdim)
+
+    def sum_all(self: Any, dtype: Any, out: Any = None) -> Any:
+        return reduced(xp.add, self, None, False, dtype, out)
+
+    def sum_dims(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any = None) -> Any:
+        return reduced(xp.add, self, axes(self, dim), keepdim, dtype, out)
+
+    def mean_dims(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any = None) -> Any:
+        if out is None and (dtype is not None or self.dtype.kind not in "fc" or is_half(self)):
+            raise NotImplementedError("a conversion needs an output")
+        axis = axes(self, dim)
+        target = self.dtype if out is None else out.dtype
+        total = xp.add.reduce(self, axis, xp.float32 if target.itemsize == 2 else target, None, keepdim)
+        return store(xp, out, xp.true_divide(total, xp.asarray(_count(self, axis)).astype(total.dtype)))
+
+    def mean_all(self: Any, dtype: Any, out: Any = None) -> Any:
+        return mean_dims(self, None, False, dtype, out)
+
+    def prod_all(self: Any, dtype: Any, out: Any = None) -> Any:
+        return reduced(xp.multiply, self, None, False, dtype, out)
+
+    def prod_dim(self: Any, dim: int, keepdim: bool, dtype: Any, out: Any = None) -> Any:
+        return reduced(xp.multiply, self, axes(self, dim), keepdim, dtype, out)
+
+    def cumsum(self: Any, dim: int, dtype: Any, out: Any) -> Any:
+        if not self.shape:
+            return store(xp, out, self)
+        return store(xp, out, xp.cumsum(self, dim, xp.float32 if is_half(out) else out.dtype))
+
+    # fmt: off
+    return {
+        "sum.out":         Row(sum_all, SAME),
+        "sum.IntList_out": Row(sum_dims, SAME),
+        "mean.dtype_out":  Row(mean_all, SAME),
+        "mean.out":        Row(mean_dims, SAME),
+        "prod.out":        Row(prod_all, SAME),
+        "prod.int_out":    Row(prod_dim, SAME),
+        "cumsum.out":      Row(cumsum),
+    }
+    # fmt: on
+
+
+def extremes(xp: Any) -> Table:
+    """Largest and smallest, and where they are. NaN counts as both; of equal elements the first is meant."""
+
+    def amax(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
+        return xp.maximum.reduce(self, axes(self, dim), None, out, keepdim)
+
+    def amin(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
+        return xp.minimum.reduce(self, axes(self, dim), None, out, keepdim)
+
+    def max_all(self: Any, out: Any = None) -> Any:
+        return xp.maximum.reduce(self, None, None, out)
+
+    def min_all(self: Any, out: Any = None) -> Any:
+        return xp.minimum.reduce(self, None, None, out)
+
+    def where(find: Any) -> Any:
+        def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+            if not self.shape:
+                return store(xp, out, xp.zeros((), out.dtype))
+            if dim is None:
+                return store(xp, out, _keep(xp, xp.asarray(find(self)), self, keepdim))
+            return store(xp, out, find(self, dim, None, keepdims=keepdim))
+
+        kernel.__name__ = kernel.__qualname__ = find.__name__
+        return kernel
+
+    def both(find: Any) -> Any:
+        def kernel(self: Any, dim: int, keepdim: bool, values: Any, indices: Any) -> None:
+            if not self.shape:
+                store(xp, values, self)
+                store(xp, indices, xp.zeros((), indices.dtype))
+                return
+            at = find(self, dim, None, keepdims=True)
+            found = xp.take_along_axis(self, at, dim)
+            store(xp, values, found if keepdim else xp.squeeze(found, dim))
+            store(xp, indices, at if keepdim else xp.squeeze(at, dim))
+
+        kernel.__name__ = kernel.__qualname__ = find.__name__.removeprefix("arg")
+        return kernel
+
+    # fmt: off
+    return {
+        "amax.out":      Row(amax, SAME),
+        "amin.out":      Row(amin, SAME),
+        "max.unary_out": Row(max_all, SAME),
+        "min.unary_out": Row(min_all, SAME),
+        "max.dim_max":   Row(both(xp.argmax)),
+        "min.dim_min":   Row(both(xp.argmin)),
+        "argmax.out":    Row(where(xp.argmax)),
+        "argmin.out":    Row(where(xp.argmin)),
+    }
+    # fmt: on
+
+
+def truths(xp: Any) -> Table:
+    """`any` and `all`: of no elements, False and True."""
+
+    def over_all(ufunc: Any) -> Any:
+        def kernel(self: Any, out: Any) -> Any:
+            return store(xp, out, ufunc.reduce(self != 0, None))
+
+        return kernel
+
+    def over_dims(ufunc: Any, *, empty_is_all: bool) -> Any:
+        def kernel(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+            if not empty_is_all and dim is not None and not isinstance(dim, int) and not len(dim):
+                return store(xp, out, self != 0)
+            return store(xp, out, ufunc.reduce(self != 0, axes(self, dim), keepdims=keepdim))
+
+        return kernel
+
+    # fmt: off
+    return {
+        "any.all_out":  Row(over_all(xp.logical_or)),
+        "any.out":      Row(over_dims(xp.logical_or, empty_is_all=True)),
+        "any.dims_out": Row(over_dims(xp.logical_or, empty_is_all=False)),
+        "all.all_out":  Row(over_all(xp.logical_and)),
+        "all.out":      Row(over_dims(xp.logical_and, empty_is_all=True)),
+        "all.dims_out": Row(over_dims(xp.logical_and, empty_is_all=False)),
+    }
+    # fmt: on
+
+
+def moments(xp: Any) -> Table:
+    """Variance and standard deviation, in two passes; `correction` is what is taken from the count, 1 by default."""
+
+    def variance(self: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
+        x = widen(xp, self)
+        axis = axes(x, dim)
+        count = _count(x, axis)
+        mean = xp.asarray(xp.add.reduce(x, axis, keepdims=True)) / xp.asarray(count).astype(x.real.dtype)
+        distance = x - mean
+        squares = (distance * xp.conj(distance)).real
+        total = xp.asarray(xp.add.reduce(squares, axis, keepdims=keepdim))
+        freedom = max(count - (1 if correction is None else correction), 0)
+        return xp.true_divide(total, xp.asarray(freedom).astype(total.dtype))
+
+    def var(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
+        return store(xp, out, variance(self, dim, correction, keepdim))
+
+    def std(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
+        return store(xp, out, xp.sqrt(variance(self, dim, correction, keepdim)))
+
+    return {"var.correction_out": Row(var), "std.correction_out": Row(std)}

@@ -1,0 +1,205 @@
+"""Every error of gradients that is not core's: the class, and the texts of all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import TurnoutError
+from turnout.state import VERSION_MASK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout import Tensor
+
+
+class GradientError(TurnoutError, RuntimeError):
+    """A gradient that cannot be computed."""
+
+
+def tensor_text(tensor: Tensor) -> str:
+    return f"{tensor.dtype.name} {list(tensor.shape)}"
+
+
+def freed(name: str) -> str:
+    return (
+        f"{name}: what it saved for the backward pass was freed by an earlier one\n"
+        "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
+    )
+
+
+def changed(name: str, argument: str, tensor: Tensor, saved: int, now: int) -> str:
+    return (
+        f"{name}: its saved '{argument}', a tensor {tensor_text(tensor)}, was changed in place after it was used\n"
+        f"  saved at version  {saved & VERSION_MASK}\n  now at version    {now & VERSION_MASK}\n"
+        "  to fix  write into a clone(), or change it after backward()"
+    )
+
+
+def leaf_written(name: str, view: bool) -> str:
+    what = "a view of a leaf" if view else "a leaf"
+    return (
+        f"{name}: self is {what} that requires a gradient, which cannot be changed in place\n"
+        "  to fix  write under turnout.no_grad(), or into a clone()"
+    )
+
+
+def level_input_written(name: str) -> str:
+    return (
+        f"{name}: self is an input of a gradient transform, or a view of one, which cannot be changed in place\n"
+        "  to fix  write into a clone()"
+    )
+
+
+def captured_written(name: str) -> str:
+    return (
+        f"{name}: self is older than the gradient transform whose values would be written into it\n"
+        "  to fix  write into a tensor made inside the transformed function, and return it"
+    )
+
+
+def several_views_written(name: str, maker: str) -> str:
+    return (
+        f"{name}: self is one of several views that {maker} returned together, which cannot be changed in place\n"
+        "  to fix  take one view at a time (select, slice), or write into a clone()"
+    )
+
+
+def custom_view_written(name: str, maker: str) -> str:
+    return (
+        f"{name}: self is a view that {maker} made in its own forward, whose gradient a write would bypass\n"
+        "  to fix  clone() it inside the forward, or before the write"
+    )
+
+
+def no_grad_view_written(name: str) -> str:
+    return (
+        f"{name}: self is a view made under no_grad, and is written where gradients are recorded\n"
+        "  to fix  make the view and write into it in the same mode"
+    )
+
+
+def out_given(name: str, argument: str) -> str:
+    return (
+        f"{name}: '{argument}' requires a gradient, and operators with out= do not record gradients\n"
+        "  to fix  call it without out=, or under turnout.no_grad()"
+    )
+
+
+def not_implemented(name: str, argument: str = "", reason: str = "") -> str:
+    with_respect = f" with respect to '{argument}'" if argument else ""
+    why = f": {reason}" if reason else ""
+    return (
+        f"{name}: no gradient{with_respect} is implemented{why}\n"
+        f"  to fix  turnout.library.register_autograd({name!r}, backward), or .detach() its inputs"
+    )
+
+
+def not_implemented_warned(name: str) -> str:
+    return (
+        f"{name}: no gradient is implemented and the inputs of this call get none\n"
+        "  to fix  turnout.library.register_autograd, or the option plugin.autograd.missing = \"error\""
+    )
+
+
+def no_graph() -> str:
+    return (
+        "backward: the tensor does not require a gradient and was not computed from one that does\n"
+        "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
+    )
+
+
+def not_scalar(tensor: Tensor) -> str:
+    return (
+        f"backward: only for a tensor of one element can the gradient be left out, this one is {tensor_text(tensor)}\n"
+        "  to fix  reduce it with sum() or mean(), or pass the gradient"
+    )
+
+
+def not_real(tensor: Tensor) -> str:
+    return (
+        f"backward: the gradient can be left out for real tensors only, this one is {tensor_text(tensor)}\n"
+        "  to fix  pass the gradient"
+    )
+
+
+def gradient_shape(gradient: Tensor, tensor: Tensor, index: int) -> str:
+    return f"gradient {index} has shape {list(gradient.shape)}, its output has shape {list(tensor.shape)}"
+
+
+def gradient_count(given: int, wanted: int) -> str:
+    return f"{given} gradients were given for {wanted} outputs"
+
+
+def gradient_kind(gradient: Tensor, tensor: Tensor) -> str:
+    return f"the gradient of a real output ({tensor.dtype.name}) cannot be {gradient.dtype.name}"
+
+
+def unused(index: int) -> str:
+    return (
+        f"grad: input {index} was not used to compute the outputs\n"
+        "  to fix  allow_unused=True gives None for it, materialize_grads=True gives zeros"
+    )
+
+
+def input_untracked(index: int) -> str:
+    return f"grad: input {index} does not require a gradient"
+
+
+def no_inputs(name: str) -> str:
+    return f"{name}: inputs is empty; leave it out to reach every leaf"
+
+
+def not_leaf_input(index: int) -> str:
+    return f"backward: input {index} is not a tensor"
+
+
+def leaf_shape(gradient: Tensor, leaf: Tensor) -> str:
+    return (
+        f"a gradient of shape {list(gradient.shape)} came back for a leaf of shape {list(leaf.shape)}: "
+        "a formula or hook gives the wrong shape"
+    )
+
+
+def hook_on_untracked() -> str:
+    return "a hook can be registered only on a tensor that requires a gradient"
+
+
+def hook_result(value: Any) -> str:
+    return f"a hook must return a tensor or None, not {type(value).__name__}"
+
+
+def retain_untracked() -> str:
+    return "retain_grad: the tensor does not require a gradient"
+
+
+def post_hook_not_leaf() -> str:
+    return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
+
+
+def function_count(name: str, given: int, wanted: int) -> str:
+    return f"{name}.backward returned {given} gradients for {wanted} inputs of forward"
+
+
+def function_extra(name: str, index: int) -> str:
+    return f"{name}.backward returned a gradient for input {index}, which is not a tensor"
+
+
+def function_kind(name: str, index: int, value: Any) -> str:
+    return f"{name}.backward returned {type(value).__name__} for input {index}; a tensor or None was expected"
+
+
+def function_shape(name: str, index: int, gradient: Sequence[int], tensor: Sequence[int]) -> str:
+    return f"{name}.backward returned a gradient of shape {list(gradient)} for input {index} of shape {list(tensor)}"
+
+
+def function_once(name: str) -> str:
+    return f"{name}: its backward is marked once_differentiable and cannot be differentiated again"
+
+
+def function_not_input(name: str) -> str:
+    return f"{name}: mark_dirty names a tensor that forward did not return"
+
+
+def nan_found(name: str, index: int, line: str) -> str:
+    return f"{name}: its backward gave NaN for input {index}\n  recorded at\n{line.rstrip()}"

@@ -1,0 +1,250 @@
+"""The tape: nodes, the edges between them, and what nodes save.
+
+A node stands for one recorded call and has one output, whose gradient `backward` turns into those of its inputs. Operators with
+several differentiable outputs are reached through `Output`, which names one of them. So an edge is one object: a node, an
+`Output`, a leaf tensor, or None where no gradient is wanted. `seq` rises with every node: edges lead to smaller ones.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import ref
+
+from turnout.errors import AliasError
+from turnout.keys import TRACKED
+from turnout.state import GRAD
+from turnout.tensor import Tensor, wrap
+from turnout_autograd import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from turnout import Device
+    from turnout.dtypes import DType
+    from turnout.tensor import Storage
+
+next_seq = count().__next__
+
+
+class Node:
+    """One recorded call.
+
+    edges  one per differentiable argument, list elements in a row
+    seq    when it was recorded
+    extra  None, or the hooks
+    unary  whether `backward` returns one gradient instead of a tuple of as many as there are edges
+    """
+
+    __slots__ = ("edges", "extra", "seq")
+
+    op_name = ""
+    unary = False
+    several = False
+
+    edges: tuple[Any, ...]
+    extra: Hooks | None
+    seq: int
+
+    def backward(self, grad: Any, edges: tuple[Any, ...]) -> Any:
+        """The gradients of the arguments; `edges` is the node's own with None for those that nobody needs now."""
+        raise NotImplementedError(f"{type(self).__name__}.backward")
+
+    def release(self) -> None:
+        """Drop what was saved."""
+
+    # ---- what users see of a node
+
+    def name(self) -> str:
+        """The name of the node's class, "MulBackward0"."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """(node, output index) per argument; a leaf stands for itself, (None, 0) for no gradient."""
+        return tuple((e.node, e.index) if isinstance(e, Output) else (e, 0) for e in self.edges)
+
+    def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Handle:
+        """`hook(grad_inputs, grad_outputs)` after the node ran; may return new grad_inputs."""
+        return Handle(hooks_of(self).post, hook)
+
+    def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> Handle:
+        """`hook(grad_outputs)` before the node runs; may return new grad_outputs."""
+        return Handle(hooks_of(self).pre, hook)
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dict for whatever the user wants to keep with the node."""
+        return hooks_of(self).metadata
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class Output:
+    """One output of a node with several. It is what the tensor's `node` holds."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node = node
+        self.index = index
+
+
+class Hooks:
+    """The hooks of a node: on its outputs by index, before it, after it, and the tensors that retain their gradient."""
+
+    __slots__ = ("line", "metadata", "outputs", "post", "pre", "retained")
+
+    def __init__(self) -> None:
+        self.outputs: dict[int, dict[int, Any]] = {}
+        self.retained: dict[int, ref[Tensor]] = {}
+        self.pre: dict[int, Any] = {}
+        self.post: dict[int, Any] = {}
+        self.metadata: dict[Any, Any] = {}
+        self.line = ""
+
+
+def hooks_of(node: Node) -> Hooks:
+    """The node's hooks, made when there are none yet."""
+    if node.extra is None:
+        node.extra = Hooks()
+    return node.extra
+
+
+_next_hook = count().__next__
+
+
+class Handle:
+    """Removes a hook. A context manager too."""
+
+    __slots__ = ("_hooks", "_key")
+
+    def __init__(self, hooks: dict[int, Any], hook: Any) -> None:
+        self._hooks = hooks
+        self._key = _next_hook()
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; doing it again does nothing."""
+        self._hooks.pop(self._key, None)
+
+    def __enter__(self) -> Handle:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.remove()
+
+
+def edge_of(tensor: Tensor) -> Any:
+    """Where gradients with respect to a tracked tensor go."""
+    return tensor.node or tensor
+
+
+def start(node: Node, edges: tuple[Any, ...]) -> None:
+    """Fill the fields that every node has; generated kernels do it in line."""
+    node.edges = edges
+    node.seq = next_seq()
+    node.extra = None
+
+
+def attach(tensor: Tensor, node: Any, mask: int) -> None:
+    """Make a fresh tensor the output of a node (or `Output`)."""
+    tensor.gmask = mask
+    tensor.keys |= TRACKED
+    tensor.node = node
+
+
+# ---- saved inputs are the tensors themselves with the version they had
+
+
+class _Freed:
+    """Stands in for saved values that were freed: its version is never the saved one."""
+
+    __slots__ = ()
+    storage = None
+    ver = -1
+
+
+FREED: Any = _Freed()
+
+
+def spoiled(node: Node, argument: str, tensor: Any, version: int) -> NoReturn:
+    """Raise the error for a saved tensor that is not at the version it was saved with."""
+    if tensor is FREED:
+        raise errors.GradientError(errors.freed(node.op_name))
+    raise AliasError(errors.changed(node.op_name, argument, tensor, version, tensor.version()))
+
+
+def check_saved(node: Node, argument: str, tensor: Any, version: int) -> Any:
+    """The saved tensor, when it may still be used. Raises GradientError when it was freed, AliasError when it was changed."""
+    storage = tensor.storage
+    if (tensor.ver if storage is None else storage.ver) != version:
+        spoiled(node, argument, tensor, version)
+    return tensor
+
+
+# ---- saved outputs: without the tensor, which holds the node
+
+
+class Kept:
+    """A saved output: everything of the tensor but its history, which is the node's own."""
+
+    __slots__ = ("array", "device", "gmask", "index", "offset", "storage", "version")
+
+    def __init__(self, tensor: Tensor, gmask: int, index: int = -1) -> None:
+        storage: Storage = tensor.shared_storage()
+        self.array = tensor.array
+        self.device = tensor.device
+        self.storage = storage
+        self.offset = tensor.offset
+        self.version = storage.ver
+        self.gmask = gmask
+        self.index = index
+
+    def tensor(self, node: Node, argument: str) -> Tensor:
+        """The output again, as the node's output where that is recorded. Raises AliasError when it was changed."""
+        made = wrap(self.array, self.device)
+        made.storage = self.storage
+        made.offset = self.offset
+        if self.storage.ver != self.version:
+            spoiled(node, argument, made, self.version)
+        if self.gmask & GRAD.get()[0]:
+            attach(made, node if self.index < 0 else Output(node, self.index), self.gmask)
+        return made
+
+
+class _FreedOutput:
+    __slots__ = ()
+
+    def tensor(self, node: Node, argument: str) -> NoReturn:
+        raise errors.GradientError(errors.freed(node.op_name))
+
+
+FREED_OUTPUT: Any = _FreedOutput()
+
+
+# ---- fitting a gradient to its argument
+
+
+Meta = tuple[tuple[int, ...], "DType", "Device"]
+
+
+def metas(*tensors: Tensor | None) -> tuple[Meta | None, ...]:
+    """What `fit` needs to know of arguments that were broadcast, promoted, or came from another device."""
+    return tuple(None if t is None else (t.array.shape, t.dtype, t.device) for t in tensors)
+
+
+def fit(grad: Tensor, meta: Meta) -> Tensor:
+    """A gradient summed over broadcast dims, and with the dtype and device of the argument it belongs to."""
+    from turnout_autograd.formulas import real_part, sum_to
+
+    shape, dtype, device = meta
+    if grad.array.shape != shape:
+        grad = sum_to(grad, shape)
+    if grad.dtype is not dtype:
+        grad = real_part(grad) if grad.is_complex() and dtype.category < grad.dtype.category else grad
+        grad = grad.to(dtype=dtype)
+    if grad.device is not device:
+        grad = grad.to(device=device)
+    return grad

@@ -1,0 +1,17 @@
+"""The backend of device `cpu`: NumPy arrays, bfloat16 from ml_dtypes."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+from turnout_arrays import ArrayBackend
+
+
+class CPUBackend(ArrayBackend):
+    """Host memory. One device, so no index, no guard, nothing to wait for."""
+
+    name = "CPU"
+    device_type = "cpu"
+
+    def __init__(self) -> None:
+        super().__init__(np, ml_dtypes.bfloat16)

@@ -1,0 +1,87 @@
+"""The CPU's table: the shared kernel library on NumPy, its hottest rows shared among threads when arrays are large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import turnout_arrays
+from turnout.native.wrappers import SAME, Row
+from turnout_arrays.numbers import with_numbers
+
+from turnout_cpu.pool import LARGE, Pool
+
+
+def kernels(pool: Pool) -> dict[str, Any]:
+    """Operator -> kernel."""
+    shared = turnout_arrays.kernels(np)
+    # fmt: off
+    return shared | {
+        "add.out":  scaled(pool, np.add, shared["add.out"].fn),
+        "sub.out":  scaled(pool, np.subtract, shared["sub.out"].fn),
+        "mul.out":  binary(pool, np.multiply),
+        "div.out":  binary(pool, np.true_divide),
+        "exp.out":  unary(pool, np.exp),
+        "log.out":  unary(pool, np.log),
+        "sqrt.out": unary(pool, np.sqrt),
+        "sin.out":  unary(pool, np.sin),
+        "cos.out":  unary(pool, np.cos),
+        "tanh.out": unary(pool, np.tanh),
+    }
+    # fmt: on
+
+
+def scaled(pool: Pool, ufunc: Any, general: Any) -> Row:
+    """A sum with `alpha`; 1, the usual one, goes to the ufunc at once."""
+
+    def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if alpha != 1:
+            return general(self, other, alpha, out)
+        try:
+            if self.size > LARGE:
+                made = pool.apply(ufunc, (self, other), out)
+                if made is not None:
+                    return made
+            return ufunc(self, other, out)
+        except (OverflowError, TypeError):
+            if out is None:
+                raise
+        return general(self, other, 1, out)
+
+    return _row(kernel, ufunc)
+
+
+def binary(pool: Pool, ufunc: Any) -> Row:
+    """A ufunc of two arguments, the first an array."""
+
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        try:
+            if self.size > LARGE:
+                made = pool.apply(ufunc, (self, other), out)
+                if made is not None:
+                    return made
+            return ufunc(self, other, out)
+        except (OverflowError, TypeError):
+            if out is None:
+                raise
+        return with_numbers(np, ufunc, self, other, out)
+
+    return _row(kernel, ufunc)
+
+
+def unary(pool: Pool, ufunc: Any) -> Row:
+    """A ufunc of one argument."""
+
+    def kernel(self: Any, out: Any = None) -> Any:
+        if self.size > LARGE:
+            made = pool.apply(ufunc, (self,), out)
+            if made is not None:
+                return made
+        return ufunc(self, out)
+
+    return _row(kernel, ufunc)
+
+
+def _row(kernel: Any, ufunc: Any) -> Row:
+    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+    return Row(kernel, SAME, pointwise=True)

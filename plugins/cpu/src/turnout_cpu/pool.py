@@ -1,0 +1,103 @@
+"""Threads for element-wise work on large arrays: NumPy releases the interpreter's lock inside a ufunc.
+
+An operation is cut into equal pieces of flat memory, one per thread; the caller's thread takes the first. What runs inside a
+piece is never cut again, so nested use cannot wait for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+# Below this, starting a second thread (50 us) costs more than it saves.
+LARGE = 1 << 19
+
+
+class Pool:
+    """Runs a ufunc on several threads. `threads()` says how many: 0 is one per core, 1 none but the caller's."""
+
+    def __init__(self, threads: Callable[[], int]) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._executor: ThreadPoolExecutor | None = None
+        self._workers = 0
+        self._process = os.getpid()
+
+    def count(self) -> int:
+        """How many threads an operation may use now; 1 inside a piece."""
+        if getattr(self._local, "inside", False):
+            return 1
+        wanted = self._threads()
+        return wanted if wanted > 0 else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    def apply(self, ufunc: Any, inputs: tuple[Any, ...], out: Any) -> Any:
+        """`ufunc(*inputs, out)` in pieces, or None where the arrays are no equal blocks of flat memory.
+
+        Inputs are arrays of one shape, and Python numbers or 0-dim arrays. Without `out` the result is a new array.
+        """
+        arrays = [value for value in inputs if getattr(value, "shape", ())]
+        first = arrays[0]
+        if not all(a.shape == first.shape and a.flags.c_contiguous for a in arrays):
+            return None
+        if out is not None and not (out.shape == first.shape and out.flags.c_contiguous):
+            return None
+        threads = self.count()
+        if threads < 2:
+            return None
+        flat = [value.reshape(-1) if getattr(value, "shape", ()) else value for value in inputs]
+        if out is None:
+            probe = ufunc(*[value[:1] if getattr(value, "shape", ()) else value for value in flat])
+            out = np.empty(first.shape, probe.dtype)
+        target = out.reshape(-1)
+        step = -(-target.size // threads)
+        pieces = []
+        for start in range(0, target.size, step):
+            part = slice(start, start + step)
+            pieces.append(([v[part] if getattr(v, "shape", ()) else v for v in flat], target[part]))
+        executor = self._started(threads - 1)
+        # Each piece gets the caller's context: NumPy keeps its error state there.
+        waiting = [executor.submit(copy_context().run, self._piece, ufunc, *piece) for piece in pieces[1:]]
+        try:
+            self._piece(ufunc, *pieces[0])
+        finally:
+            problems = [future.exception() for future in waiting]
+        for problem in problems:
+            if problem is not None:
+                raise problem
+        return out
+
+    def _piece(self, ufunc: Any, inputs: list[Any], target: Any) -> None:
+        self._local.inside = True
+        try:
+            ufunc(*inputs, target)
+        finally:
+            self._local.inside = False
+
+    def _started(self, workers: int) -> ThreadPoolExecutor:
+        """The executor, with at least that many workers, of this process: a fork leaves its threads behind."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with self._lock:
+            if self._executor is None or workers > self._workers or self._process != os.getpid():
+                if self._executor is not None and self._process == os.getpid():
+                    self._executor.shutdown(wait=False)
+                self._executor = ThreadPoolExecutor(workers, thread_name_prefix="turnout-cpu")
+                self._workers, self._process = workers, os.getpid()
+            return self._executor
+
+    def close(self) -> None:
+        """End the threads; the next operation starts new ones."""
+        with self._lock:
+            executor, self._executor = self._executor, None
+            self._workers = 0
+        if executor is not None and self._process == os.getpid():
+            executor.shutdown(wait=True)

@@ -1,0 +1,347 @@
+"""Values and origins from every source, strict checks with file and line, and changes that are whole or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from turnout import config
+from turnout.config.store import Store
+from turnout.errors import ConfigError, PluginWarning
+
+
+class Catalog:
+    """What is installed, for these tests."""
+
+    options = {
+        "alpha": {
+            "fraction": SimpleNamespace(type="float", default=0.5, choices=(), help="how much"),
+            "mode": SimpleNamespace(type="str", default="fast", choices=("fast", "exact"), help="which way"),
+            "on": SimpleNamespace(type="bool", default=True, choices=(), help="whether"),
+        },
+        "beta": {},
+    }
+
+    def plugin_names(self):
+        return ["alpha", "beta"]
+
+    def known_elsewhere(self):
+        return ["omega"]
+
+    def distributions_of(self, plugin):
+        return {"alpha": ["one-alpha", "two-alpha"], "omega": ["turnout-omega"]}.get(plugin, [])
+
+    def options_of(self, plugin):
+        return self.options.get(plugin)
+
+    def key_names(self):
+        return ["Autograd", "AutogradCPU", "Autocast"]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty working directory below tmp_path, no user file, and a configuration that was not read yet."""
+    work = tmp_path / "project" / "deep"
+    work.mkdir(parents=True)
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setattr(config, "_store", Store(Catalog))
+    return tmp_path
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def error_of(function, *args, **named):
+    with pytest.raises(ConfigError) as error:
+        function(*args, **named)
+    return str(error.value)
+
+
+def rejected(*rows):
+    return "the configuration is not accepted; what was in force stays" + "".join(f"\n  {row}" for row in rows)
+
+
+def test_defaults_come_from_nowhere_else(home):
+    assert config.get("default_device") == "cpu"
+    assert config.get("strict") is False
+    assert config.get("plugins.disable") == ()
+    assert config.get("plugin.alpha.fraction") == 0.5
+    assert config.get("plugins.choose.alpha") is None
+    assert config.disabled_keys() == frozenset()
+    assert str(config.origin("strict")) == "default"
+
+
+def test_the_highest_source_that_names_a_setting_wins(home, monkeypatch):
+    user = write(home / "xdg/turnout/config.toml", 'default_device = "user"\n')
+    assert config.get("default_device") == "user"
+    assert str(config.origin("default_device")) == f"{user}:1"
+    project = write(home / "project/pyproject.toml", '[project]\nname = "x"\n[tool.turnout]\ndefault_device = "toml"\n')
+    config.reload()
+    assert str(config.origin("default_device")) == f"{project}:4"
+    own = write(home / "project/turnout.toml", '\n\ndefault_device = "own"\n')
+    config.reload()
+    assert (config.get("default_device"), str(config.origin("default_device"))) == ("own", f"{own}:3")
+    named = write(home / "named.toml", 'default_device = "named"')
+    monkeypatch.setenv("TURNOUT_CONFIG", str(named))
+    config.reload()
+    assert str(config.origin("default_device")) == f"{named}:1"
+    monkeypatch.setenv("TURNOUT_DEFAULT_DEVICE", "variable")
+    config.reload()
+    assert config.get("default_device") == "variable"
+    assert str(config.origin("default_device")) == "environment TURNOUT_DEFAULT_DEVICE"
+    config.set(default_device="set")
+    assert str(config.origin("default_device")) == "turnout.config.set"
+    with config.override(default_device="context:1"):
+        assert config.get("default_device") == "context:1"
+        assert str(config.origin("default_device")) == "turnout.config.override"
+    assert config.get("default_device") == "set"
+    config.unset("default_device")
+    assert config.get("default_device") == "variable"
+
+
+def test_a_nearer_file_hides_those_above_it_and_a_foreign_pyproject_hides_nothing(home):
+    write(home / "project/turnout.toml", "strict = true\n")
+    write(home / "project/deep/pyproject.toml", '[project]\nname = "not about turnout"\n')
+    assert config.get("strict") is True
+    write(home / "project/deep/turnout.toml", 'default_device = "near"\n')
+    config.reload()
+    assert (config.get("strict"), config.get("default_device")) == (False, "near")
+
+
+def test_files_are_read_once_until_reload(home):
+    assert config.get("strict") is False
+    write(Path("turnout.toml"), "strict = true\n")
+    assert config.get("strict") is False
+    config.reload()
+    assert config.get("strict") is True
+
+
+FILE = """\
+strict = "yes"
+default_device = "GPU 1"
+strikt = true
+
+[plugins]
+disable = ["alpa", "omega"]   # omega is known, and not being installed it is disabled indeed
+enable = [
+    "omega",
+]
+choose.alpha = "three-alpha"
+
+[keys]
+disable = ["Autogard"]
+
+[plugin.alpha]
+fraction = "half"
+mode = "slow"
+on = 1
+frackion = 0.5
+
+[plugin.gamma]
+x = 1
+"""
+
+
+def test_every_problem_of_a_file_is_reported_with_its_line(home):
+    file = write(home / "project/turnout.toml", FILE)
+    rows = (
+        (1, "strict: expected true or false, got 'yes'"),
+        (2, "default_device: expected a device such as 'cpu' or 'cuda:1', got 'GPU 1'"),
+        (3, "strikt: there is no such setting; did you mean strict?"),
+        (6, "plugins.disable: there is no plugin 'alpa'; did you mean alpha?"),
+        (7, "plugins.enable: the plugin omega is not installed (pip install turnout-omega)"),
+        (
+            10,
+            "plugins.choose.alpha: expected a distribution that provides it (one-alpha, two-alpha), got 'three-alpha'",
+        ),
+        (13, "keys.disable: there is no key 'Autogard'; did you mean Autograd?"),
+        (16, "plugin.alpha.fraction: expected a number, got 'half'"),
+        (17, "plugin.alpha.mode: expected one of 'fast', 'exact', got 'slow'"),
+        (18, "plugin.alpha.on: expected true or false, got 1"),
+        (19, "plugin.alpha.frackion: the plugin alpha has no option 'frackion'; did you mean fraction?"),
+        (22, "plugin.gamma.x: there is no plugin 'gamma'"),
+        (6, "plugins.disable: 'omega' is in plugins.enable of the same source, too"),
+    )
+    width = len(f"{file}:10")
+    assert error_of(config.get, "strict") == rejected(*(f"{f'{file}:{line}':{width}}  {text}" for line, text in rows))
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("plugins = 3", "1  plugins: expected a table, got 3"),
+        ("plugin.alpha = 3", "1  plugin.alpha: expected a table, got 3"),
+        ("plugin.alpha.fraction = {x = 1}", "1  plugin.alpha.fraction: expected a number, got a table"),
+        ("plugin.beta.x = 1", "1  plugin.beta.x: the plugin beta has no option 'x'; it has no options"),
+        ('plugins.disable = "alpha"', "1  plugins.disable: expected a list of strings, got 'alpha'"),
+        ('keys = {disable = ["x"]}', "1  keys.disable: there is no key 'x'"),
+        ("strict = 2024-01-01", "1  strict: expected true or false, got 2024-01-01"),
+        (
+            'kernels.choose."add" = "x"',
+            '1  kernels.choose.add: expected kernels.choose."namespace::operator.overload@Key"',
+        ),
+        (
+            'x = """\n[keys]\n"""\nstrict = 1',
+            "1  x: there is no such setting\n  {file}:4  strict: expected true or false, got 1",
+        ),
+        ('[plugins]\nload = "os"', "2  plugins.load: there is no such setting; did you mean plugins.enable?"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_found_at_its_line(home, text, row):
+    file = write(home / "project/turnout.toml", text)
+    assert error_of(config.reload) == rejected(f"{file}:{row}".replace("{file}", str(file)))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "text"),
+    [
+        ("TURNOUT_STRICT", "yes", "strict: expected true, false, 1 or 0, got 'yes'"),
+        ("TURNOUT_STRICT", "True", "strict: expected true, false, 1 or 0, got 'True'"),
+        ("TURNOUT_STRICKT", "1", "strickt: there is no such setting; did you mean TURNOUT_STRICT?"),
+        ("TURNOUT_PLUGIN__ALPHA__FRACTION", "x", "plugin.alpha.fraction: expected a number, got 'x'"),
+    ],
+)
+def test_a_wrong_variable_is_named(home, monkeypatch, variable, value, text):
+    monkeypatch.setenv(variable, value)
+    assert error_of(config.reload) == rejected(f"environment {variable}  {text}")
+
+
+def test_variables_are_read_by_the_type_of_their_setting(home, monkeypatch):
+    monkeypatch.setenv("TURNOUT_STRICT", "1")
+    monkeypatch.setenv("TURNOUT_PLUGINS__DISABLE", "alpha, beta")
+    monkeypatch.setenv("TURNOUT_PLUGIN__ALPHA__FRACTION", "0.25")
+    monkeypatch.setenv("TURNOUT_PLUGIN__ALPHA__ON", "false")
+    assert config.get("strict") is True
+    assert config.get("plugins.disable") == ("alpha", "beta")
+    assert config.get("plugin.alpha.fraction") == 0.25
+    assert config.get("plugin.alpha.on") is False
+
+
+def test_a_named_file_that_is_missing_or_wrong_is_an_error(home, monkeypatch):
+    monkeypatch.setenv("TURNOUT_CONFIG", "missing.toml")
+    assert error_of(config.reload) == (
+        "missing.toml: the configuration cannot be read\n"
+        "  named by  TURNOUT_CONFIG\n"
+        "  why       No such file or directory"
+    )
+    write(Path("missing.toml"), "strict = \n")
+    assert error_of(config.reload) == (
+        "missing.toml: the configuration cannot be read\n"
+        "  named by  TURNOUT_CONFIG\n"
+        "  why       Invalid value (at line 1, column 10)"
+    )
+    Path("missing.toml").write_bytes(b"\xff")
+    assert error_of(config.reload).endswith("why       it is not UTF-8 text (byte 0)")
+    assert str(config.problem()) == error_of(config.get, "strict")
+
+
+def test_an_unknown_setting_cannot_be_asked_for(home):
+    assert error_of(config.get, "strikt") == "strikt: there is no such setting; did you mean strict?"
+    near = "plugin.alpha.fractio: there is no such setting; did you mean plugin.alpha.fraction?"
+    assert error_of(config.origin, "plugin.alpha.fractio") == near
+
+
+def test_a_wrong_set_changes_nothing(home):
+    config.set(strict=True)
+    text = error_of(config.set, {"strict": False, "keys.disable": ["Nowhere"]})
+    assert text == rejected("turnout.config.set  keys.disable: there is no key 'Nowhere'")
+    assert config.get("strict") is True
+    write(Path("turnout.toml"), "strict = 3")
+    error_of(config.reload)
+    config.set(default_device="meta")
+    assert config.get("strict") is True
+
+
+def test_overrides_end_with_their_block_also_when_it_raises_and_nest(home):
+    def raising():
+        with config.override(default_device="one"):
+            with config.override({"plugin.alpha.mode": "exact"}):
+                assert (config.get("default_device"), config.get("plugin.alpha.mode")) == ("one", "exact")
+            assert config.get("plugin.alpha.mode") == "fast"
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        raising()
+    assert config.get("default_device") == "cpu"
+
+
+def test_overrides_are_of_one_context(home):
+    async def task(name):
+        with config.override(default_device=name):
+            await asyncio.sleep(0.01)
+            return config.get("default_device")
+
+    async def both():
+        return await asyncio.gather(task("one"), task("two"))
+
+    assert asyncio.run(both()) == ["one", "two"]
+    seen = []
+    with config.override(default_device="one"):
+        thread = threading.Thread(target=lambda: seen.append(config.get("default_device")))
+        thread.start()
+        thread.join()
+    assert seen == ["cpu"]
+
+
+def test_what_holds_for_the_process_cannot_be_overridden_in_a_context(home):
+    override = config.override({"keys.disable": ["Autograd"], "plugins.choose.alpha": "one-alpha", "strict": "no"})
+    assert error_of(override.__enter__) == rejected(
+        "turnout.config.override  strict: expected true or false, got 'no'",
+        "turnout.config.override  keys.disable: holds for the whole process; use turnout.config.set",
+        "turnout.config.override  plugins.choose.alpha: holds for the whole process; use turnout.config.set",
+    )
+
+
+def test_subscribers_hear_what_changed_and_nothing_else(home):
+    heard = []
+    stop = config.on_change(lambda names: heard.append(sorted(names)))
+    config.set(keys__disable=["Autocast"], strict=False)
+    config.set(keys__disable=["Autocast"])
+    with config.override(strict=True):
+        pass
+    config.unset()
+    stop()
+    config.set(strict=True)
+    assert heard == [["keys.disable"], ["keys.disable"]]
+
+
+def test_disabled_keys_are_meant_by_functionality_by_key_and_by_autocast_of_all_backends(home):
+    config.set(keys__disable=["Autograd", "Autocast"])
+    assert config.disabled_keys() == {"Autograd", "Autocast"}
+    assert config.key_disabled("AutogradCPU", "Autograd")
+    assert config.key_disabled("AutocastCPU", "AutocastCPU")
+    assert not config.key_disabled("Tracer", "Tracer")
+    config.set(keys__disable=["AutogradCPU"])
+    assert config.key_disabled("AutogradCPU", "Autograd")
+    assert not config.key_disabled("AutogradMeta", "Autograd")
+
+
+def test_the_choice_between_two_kernels_is_a_setting(home):
+    config.set({"kernels.choose.aten::add.Tensor@CPU": "one-alpha"})
+    assert config.kernel_choices() == {"aten::add.Tensor@CPU": "one-alpha"}
+
+
+def test_the_users_file_may_name_plugins_of_other_environments(home, monkeypatch):
+    file = write(home / "xdg/turnout/config.toml", "[plugin.omega]\nx = 1\n[plugin.gamma]\nx = 1\n")
+    with pytest.warns(PluginWarning) as caught:
+        config.reload()
+    assert [str(w.message) for w in caught] == [f"{file}:4: plugin.gamma.x: there is no plugin 'gamma'"]
+    monkeypatch.setenv("TURNOUT_STRICT", "true")
+    assert error_of(config.reload) == rejected(f"{file}:4  plugin.gamma.x: there is no plugin 'gamma'")
+
+
+def test_describe_lists_every_setting_and_option_with_origin_and_help(home):
+    write(Path("turnout.toml"), "[plugin.alpha]\nfraction = 1\n")
+    rows = {v.name: (v.value, v.origin.source, bool(v.help)) for v in config.describe()}
+    assert rows["plugin.alpha.fraction"] == (1.0, "file", True)
+    assert rows["plugin.alpha.mode"] == ("fast", "default", True)
+    assert rows["strict"] == (False, "default", True)
+    assert all(has_help for _, _, has_help in rows.values())

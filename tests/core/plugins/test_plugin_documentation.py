@@ -1,0 +1,54 @@
+"""What docs/manifest.md and docs/configuration.md show and list is what there is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from turnout.config.lines import Lines
+from turnout.config.settings import SETTINGS
+from turnout.config.values import show
+from turnout.plugins import PLUGIN_API, discovery
+from turnout.plugins.manifest import parse
+from turnout.plugins.records import STATES
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+
+
+def block(text, mark):
+    [found] = [code for code in re.findall(r"```toml\n(.*?)```", text, re.DOTALL) if mark in code]
+    return found
+
+
+def test_the_manifest_of_the_documentation_is_accepted():
+    text = block((DOCS / "manifest.md").read_text(), "turnout_acme/plugin.toml")
+    names = {"plugin": "acme", "package": "turnout_acme", "distribution": "turnout-acme", "version": "1"}
+    manifest = parse(tomllib.loads(text), Lines(text), Path("plugin.toml"), **names)
+    assert manifest.promises() == {"backend:Acme", "device:acme", "functionality:AcmeProfiler", "namespace:acme"}
+    assert not discovery.incompatibility(manifest.api, PLUGIN_API)
+
+
+def test_every_field_state_and_the_api_are_in_the_documentation():
+    text = (DOCS / "manifest.md").read_text()
+    assert set(re.findall(r"^\| (\w+) \|", text.split("## States")[1], re.MULTILINE)) - {"state"} == set(STATES)
+    assert f'PLUGIN_API` is `"{PLUGIN_API}"`' in text
+    for field in ("name", "distribution", "kind", "api", "module", "summary", "requires_plugins", "needs"):
+        assert f"| `{field}` |" in text
+
+
+def test_every_setting_is_in_the_documentation_with_its_default():
+    text = (DOCS / "configuration.md").read_text()
+    for setting in SETTINGS.values():
+        default = show(setting.default).replace("'", '"')
+        assert f"| `{setting.name}` | `{default}` |" in text
+
+
+def test_the_configuration_of_the_documentation_has_only_settings_that_exist():
+    table = tomllib.loads(block((DOCS / "configuration.md").read_text(), "default_device"))
+    plugins = table.pop("plugins")
+    assert plugins.keys() == {"disable", "enable", "choose"}
+    assert table.pop("keys").keys() == {"disable"}
+    assert table.pop("kernels").keys() == {"choose"}
+    assert table.pop("plugin").keys() == {"acme"}
+    assert table.keys() == {"default_device", "strict"}

@@ -1,0 +1,206 @@
+"""The values of a schema: defaults, parts, kind, signature, aliases."""
+
+import copy
+import dataclasses
+import math
+import pickle
+
+import pytest
+
+from turnout.dtypes import DTYPES
+from turnout.schema import FunctionSchema, SchemaSyntaxError
+
+
+def parse(text: str) -> FunctionSchema:
+    return FunctionSchema.parse(text)
+
+
+def default(argument: str):
+    return parse(f"f({argument}) -> ()").arguments[0].default
+
+
+@pytest.mark.parametrize(("argument", "value"), [
+    ("int x=-1", -1),
+    ("int x=Mean", 1),
+    ("int x=Sum", 2),
+    ("SymInt x=0", 0),
+    ("float x=1", 1.0),
+    ("float x=-1e-5", -1e-5),
+    ("float x=-inf", -math.inf),
+    ("complex x=1", 1 + 0j),
+    ("Scalar x=1", 1),
+    ("Scalar x=1.0", 1.0),
+    ("Scalar x=True", True),
+    ("Scalar x=1j", 1j),
+    ("bool x=False", False),
+    ("bool? x=None", None),
+    ("str x='abc'", "abc"),
+    ("str x=\"a\\\"b'\"", "a\"b'"),
+    ("Device d='cuda:1'", "cuda:1"),
+    ("ScalarType d=long", DTYPES["int64"]),
+    ("ScalarType? d=float", DTYPES["float32"]),
+    ("ScalarType d=complex64", DTYPES["complex64"]),
+    ("MemoryFormat m=contiguous_format", "contiguous_format"),
+    ("Layout l=strided", "strided"),
+    ("Tensor x=[]", None),
+    ("Tensor? x=[]", None),
+    ("TensorOptions o=[]", None),
+    ("Tensor[] x=[]", []),
+    ("Tensor?[] x=[None]", [None]),
+    ("int[2] x=1", [1, 1]),
+    ("int[2]? x=1", [1, 1]),
+    ("int[2] x=[]", []),
+    ("int[1] x=[-2,-1]", [-2, -1]),
+    ("int[] x=[0, 0]", [0, 0]),
+    ("float[2] x=[1, 2]", [1.0, 2.0]),
+    ("bool[2] x=True", [True, True]),
+])  # fmt: skip
+def test_a_default_is_the_python_value_a_kernel_receives(argument, value):
+    found = default(argument)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_a_default_that_is_nan_is_nan():
+    assert math.isnan(default("float x=nan"))
+
+
+def test_a_list_default_is_a_new_list_each_time():
+    argument = parse("f(int[2] x=1) -> ()").arguments[0]
+    argument.default.append(3)
+    assert argument.default == [1, 1]
+
+
+def test_an_argument_without_a_default_has_no_value():
+    argument = parse("f(int x) -> ()").arguments[0]
+    assert not argument.has_default
+    with pytest.raises(LookupError) as caught:
+        argument.default
+    assert str(caught.value) == "argument x has no default"
+
+
+def test_values_are_frozen_hashable_and_survive_pickle_and_copy():
+    schema = parse("ns::f_(Tensor(a!) self, int[2]? x=[1,2], *, float y=1e-05) -> Tensor(a!)")
+    assert schema.kind == "inplace"
+    for value in (schema, schema.name, schema.arguments[1], schema.returns[0], schema.arguments[0].annotation):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, dataclasses.fields(value)[0].name, None)
+        hash(value)
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert str(copy.deepcopy(schema)) == str(schema)
+
+
+def test_a_syntax_error_survives_pickle():
+    with pytest.raises(SchemaSyntaxError) as caught:
+        parse("f(Foo x) -> ()")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.column) == (str(caught.value), 2)
+
+
+@pytest.mark.parametrize(("text", "namespace", "base", "overload", "inplace", "packet"), [
+    ("add", "", "add", "", False, "add"),
+    ("aten::add_.Tensor", "aten", "add", "Tensor", True, "aten::add_"),
+    ("__add__", "", "__add__", "", False, "__add__"),
+    ("__iadd__.Scalar", "", "__add__", "Scalar", True, "__iadd__"),
+    ("__init__", "", "__init__", "", False, "__init__"),
+    ("norm_functional", "", "norm", "", False, "norm_functional"),
+    ("_", "", "_", "", False, "_"),
+])  # fmt: skip
+def test_an_operator_name_knows_its_parts(text, namespace, base, overload, inplace, packet):
+    name = parse(f"{text}(Tensor(a!) self) -> Tensor(a!)").name
+    assert (name.namespace, name.base, name.overload, name.is_inplace, name.packet) == (
+        namespace, base, overload, inplace, packet,
+    )  # fmt: skip
+    assert str(name) == text
+
+
+@pytest.mark.parametrize(("annotation", "before", "write", "after"), [
+    ("(a)", ("a",), False, ()),
+    ("(a!)", ("a",), True, ()),
+    ("!", (), True, ()),
+    ("(a! -> a|b)", ("a",), True, ("a", "b")),
+    ("(a|b|c)", ("a", "b", "c"), False, ()),
+    ("(a -> *)", ("a",), False, ("*",)),
+    ("(*)", ("*",), False, ()),
+])  # fmt: skip
+def test_an_annotation_knows_its_sets(annotation, before, write, after):
+    found = parse(f"f(Tensor{annotation}[] x) -> ()").arguments[0].annotation
+    assert (found.before, found.is_write, found.after, str(found)) == (before, write, after, annotation)
+    assert found.is_shorthand == (annotation == "!")
+    assert found.has_wildcard == ("*" in annotation)
+
+
+@pytest.mark.parametrize(("text", "kind", "mutable", "view", "factory"), [
+    ("abs(Tensor self) -> Tensor", "functional", False, False, False),
+    ("abs_(Tensor(a!) self) -> Tensor(a!)", "inplace", True, False, False),
+    ("__iadd__(Tensor(a!) self, Tensor other) -> Tensor(a!)", "inplace", True, False, False),
+    ("abs.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)", "out", True, False, False),
+    ("f(Tensor self, Tensor(a!) running) -> Tensor", "mutable", True, False, False),
+    ("f(Tensor! x) -> ()", "mutable", True, False, False),
+    ("set_data(Tensor(a!) self, Tensor new_data) -> ()", "functional", True, False, False),
+    ("t(Tensor(a) self) -> Tensor(a)", "functional", False, True, False),
+    ("chunk(Tensor(a -> *) self, int chunks) -> Tensor(a)[]", "functional", False, True, False),
+    ("zeros(SymInt[] size) -> Tensor", "functional", False, False, True),
+    ("zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)", "out", True, False, True),
+    ("zeros_like(Tensor self) -> Tensor", "functional", False, False, False),
+    ("cat(Tensor[] tensors) -> Tensor", "functional", False, False, False),
+    ("version() -> int", "functional", False, False, False),
+])  # fmt: skip
+def test_what_a_schema_does_is_read_from_its_annotations(text, kind, mutable, view, factory):
+    schema = parse(text)
+    assert (schema.kind, schema.is_mutable, schema.is_view, schema.is_factory) == (kind, mutable, view, factory)
+
+
+def test_arguments_are_found_by_their_part():
+    schema = parse(
+        "f(Tensor cond, Tensor(a!) self, int n=1, *, ScalarType? dtype=None, Layout? layout=None, "
+        "Device? device=None, bool? pin_memory=None, Tensor(b!) out) -> Tensor(b!)"
+    )
+    assert [a.name for a in schema.positional] == ["cond", "self", "n"]
+    assert [a.name for a in schema.kwarg_only] == ["dtype", "layout", "device", "pin_memory", "out"]
+    assert [a.name for a in schema.out_arguments] == ["out"]
+    assert [a.name for a in schema.mutated_arguments] == ["self", "out"]
+    assert [a.name for a in schema.tensor_options] == ["dtype", "layout", "device", "pin_memory"]
+    assert schema.self_argument is schema.argument("self")
+    assert schema.return_aliases == (("out",),)
+    with pytest.raises(KeyError):
+        schema.argument("missing")
+
+
+def test_returns_name_the_arguments_they_may_share_memory_with():
+    schema = parse("f(Tensor(a! -> a|b) x, Tensor(c) y, Tensor z) -> (Tensor(b), Tensor(c), Tensor)")
+    assert schema.return_aliases == (("x",), ("y",), ())
+
+
+VARIANTS = [
+    "ns::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    "add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)",
+    "add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!) result",
+]
+
+
+def test_all_variants_of_one_operator_have_one_signature():
+    found = {parse(text).signature() for text in VARIANTS}
+    assert [str(s) for s in found] == ["add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"]
+
+
+def test_a_signature_returns_what_was_written_and_drops_tensor_options():
+    mutable = parse("f(Tensor self, Tensor(a!) mean, Tensor(b!) var) -> Tensor out")
+    assert str(mutable.signature()) == "f(Tensor self, Tensor mean, Tensor var) -> (Tensor, Tensor, Tensor)"
+    factory = parse(
+        "zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+        "bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor"
+    )
+    assert str(factory.signature()) == "zeros(int[] size, *, MemoryFormat? memory_format=None) -> Tensor"
+
+
+def test_renaming_keeps_everything_else():
+    schema = parse("f(Tensor  x)->Tensor").with_name("ns", "g", "out")
+    assert str(schema) == "ns::g.out(Tensor x) -> Tensor"
+
+
+def test_a_tuple_of_one_is_a_return_of_its_own():
+    schema = parse("f(Tensor x) -> ((Tensor))")
+    assert len(schema.returns) == 1
+    assert str(schema.returns[0].type) == "(Tensor)"
+    assert schema != parse("f(Tensor x) -> (Tensor)")

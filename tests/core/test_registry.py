@@ -1,0 +1,298 @@
+"""The registry: registrations, conflicts, undo, and that a failed one leaves everything as it was."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from turnout.errors import (
+    ConflictError,
+    KernelSignatureError,
+    RegistrationError,
+    SchemaError,
+    StaleOperatorError,
+    UniverseError,
+    UnknownOperatorError,
+)
+from turnout.kernels import FALLTHROUGH
+from turnout.keys import KeySpace
+from turnout.registry import Library, Registry
+
+
+class Handle:
+    """What counts as a tensor for the dispatcher: something with an int of keys."""
+
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+
+
+@pytest.fixture
+def registry() -> Registry:
+    registry = Registry(KeySpace())
+    for name in ("CPU", "XPU"):
+        registry.keys.add_backend(name)
+    return registry
+
+
+@pytest.fixture
+def library(registry) -> Library:
+    return Library("lib", distribution="lib-dist", version="1.2", registry=registry)
+
+
+def tensor(registry: Registry, backend: str = "CPU") -> Handle:
+    return Handle(registry.keys.tensor_bits(backend))
+
+
+def run(op, *args):
+    """Call an operator as its stub would, over the registry of the test."""
+    return op.call_boxed(args)
+
+
+def state_of(registry: Registry) -> tuple:
+    return (
+        sorted(registry.operators),
+        {n: {k: list(s) for k, s in op.kernels.items()} for n, op in registry.operators.items()},
+        dict(registry.fallbacks),
+        dict(registry.backends),
+        registry.keys.universe.runtime_keys,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _bookkeeping_falls_through(registry):
+    Library("core", registry=registry).fallthrough("ADInplaceOrView")
+    Library("core2", registry=registry).fallthrough("BackendSelect")
+
+
+def test_a_kernel_serves_the_backend_of_its_argument(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: "cpu")
+    library.impl("f", "XPU", lambda x: "xpu")
+    assert run(op, tensor(registry)) == "cpu"
+    assert run(op, tensor(registry, "XPU")) == "xpu"
+
+
+def test_an_implementation_may_come_before_the_definition_and_is_listed_as_dangling(registry, library):
+    library.impl("later", "CPU", lambda x: "waited")
+    assert [op.qualified_name for op in registry.dangling()] == ["lib::later"]
+    op = library.define("lib::later(Tensor x) -> Tensor")
+    assert registry.dangling() == []
+    assert run(op, tensor(registry)) == "waited"
+
+
+def test_a_waiting_kernel_that_does_not_fit_the_definition_refuses_the_definition(registry, library):
+    library.impl("later", "CPU", lambda: "no argument")
+    before = state_of(registry)
+    with pytest.raises(KernelSignatureError):
+        library.define("lib::later(Tensor x) -> Tensor")
+    assert state_of(registry) == before
+
+
+def test_the_newest_kernel_of_one_library_wins(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: "old")
+    library.impl("f", "CPU", lambda x: "new")
+    assert run(op, tensor(registry)) == "new"
+
+
+def test_two_libraries_at_one_slot_are_a_conflict_that_names_both(registry, library):
+    def first(x):
+        return x
+
+    def second(x):
+        return x
+
+    other = Library("other", distribution="other-dist", version="3", registry=registry)
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", first)
+    before = state_of(registry)
+    with pytest.raises(ConflictError) as caught:
+        other.impl("lib::f", "CPU", second)
+    assert str(caught.value) == (
+        "lib::f: two kernels for CPU\n"
+        f"  first   lib-dist 1.2, {first.__qualname__} ({__file__}:{first.__code__.co_firstlineno})\n"
+        f"  second  other-dist 3, {second.__qualname__} ({__file__}:{second.__code__.co_firstlineno})\n"
+        "  to fix  let one of them say allow_override=True, or uninstall one"
+    )
+    assert state_of(registry) == before
+    assert len(op.kernels["CPU"]) == 1
+
+
+@pytest.mark.parametrize("override_first", [True, False])
+def test_the_one_that_says_allow_override_wins_whichever_came_first(registry, library, override_first):
+    other = Library("other", registry=registry)
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    steps = [
+        lambda: library.impl("f", "CPU", lambda x: "plain"),
+        lambda: other.impl("lib::f", "CPU", lambda x: "override", allow_override=True),
+    ]
+    for step in reversed(steps) if override_first else steps:
+        step()
+    assert run(op, tensor(registry)) == "override"
+    other.undo()
+    assert run(op, tensor(registry)) == "plain"
+
+
+def test_two_libraries_that_both_override_are_a_conflict(registry, library):
+    other = Library("other", registry=registry)
+    library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: 1, allow_override=True)
+    with pytest.raises(ConflictError, match=r'both say allow_override=True: choose one with the setting kernels.choose."lib::f@CPU"'):
+        other.impl("lib::f", "CPU", lambda x: 2, allow_override=True)
+
+
+def test_a_conflict_of_waiting_kernels_is_found_before_the_definition(registry, library):
+    other = Library("other", registry=registry)
+    library.impl("f", "CPU", lambda x: 1)
+    with pytest.raises(ConflictError):
+        other.impl("lib::f", "CPU", lambda x: 2)
+
+
+def test_undo_takes_back_everything_in_any_interleaving(registry):
+    base = Library("base", registry=registry)
+    op = base.define("base::f(Tensor x) -> Tensor")
+    base.impl("f", "CPU", lambda x: "base")
+    before = state_of(registry)
+    for order in itertools.permutations(range(3)):
+        libraries = [Library(f"l{i}", registry=registry) for i in range(3)]
+        libraries[0].impl("base::f", "XPU", lambda x: "xpu")
+        libraries[1].define("l1::g(Tensor x) -> Tensor")
+        libraries[1].impl("l1::g", "CompositeImplicitAutograd", lambda x: "math")
+        libraries[2].impl("base::f", "CPU", lambda x: "over", allow_override=True)
+        assert run(op, tensor(registry)) == "over"
+        for i in order:
+            libraries[i].undo()
+            libraries[i].undo()
+        assert state_of(registry) == before
+        assert run(op, tensor(registry)) == "base"
+
+
+def test_a_stale_handle_raises_a_clear_error(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: x)
+    run(op, tensor(registry))
+    library.undo()
+    with pytest.raises(StaleOperatorError) as caught:
+        op(tensor(registry))
+    assert str(caught.value) == "lib::f is gone: the library that defined it was undone; look the operator up again"
+    with pytest.raises(StaleOperatorError):
+        op.redispatch(registry.keys.tensor_bits("CPU"), tensor(registry))
+
+
+def test_an_operator_defined_twice_is_refused(registry, library):
+    library.define("lib::f(Tensor x) -> Tensor")
+    with pytest.raises(ConflictError) as caught:
+        Library("other", registry=registry).define("lib::f(Tensor y) -> Tensor")
+    assert str(caught.value) == (
+        "lib::f is defined already\n  first   lib-dist 1.2: lib::f(Tensor x) -> Tensor\n  second  other\n"
+        "  to fix  give the second one another overload name or namespace"
+    )
+
+
+def test_overloads_that_tie_are_refused_in_either_order(registry):
+    one, two = "lib::f.a(Tensor x, int y) -> Tensor", "lib::f.b(Tensor x, int z) -> Tensor"
+    for first, second in ((one, two), (two, one)):
+        with Library("lib", registry=registry) as library:
+            library.define(first)
+            with pytest.raises(SchemaError):
+                library.define(second)
+            assert len(list(registry.packet("lib", "f"))) == 1
+
+
+def test_a_kernel_that_cannot_take_the_arguments_is_refused_and_nothing_changes(registry, library):
+    library.define("lib::f(Tensor x, *, int n=3) -> Tensor")
+    before = state_of(registry)
+    with pytest.raises(KernelSignatureError):
+        library.impl("f", "CPU", lambda x: x)
+    assert state_of(registry) == before
+
+
+def test_a_second_fallback_for_a_key_is_refused(registry, library):
+    def first(op, ks, args):
+        return None
+
+    library.fallback("Tracer", first)
+    before = state_of(registry)
+    with pytest.raises(RegistrationError, match="Tracer has a fallback already"):
+        Library("other", registry=registry).fallback("Tracer", first)
+    assert state_of(registry) == before
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_name(registry, library):
+    library.define("lib::f(Tensor x) -> Tensor")
+    with pytest.raises(UniverseError) as caught:
+        library.impl("f", "AutogradCPUU", lambda x: x)
+    assert str(caught.value) == "unknown dispatch key 'AutogradCPUU'; did you mean AutogradCPU?"
+
+
+def test_old_names_of_alias_keys_are_accepted(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "Math", lambda x: "math")
+    assert list(op.kernels) == ["CompositeImplicitAutograd"]
+
+
+def test_an_unknown_operator_names_near_ones(registry, library):
+    library.define("lib::gather(Tensor x) -> Tensor")
+    with pytest.raises(UnknownOperatorError) as caught:
+        registry.find("lib::gathr")
+    assert str(caught.value) == "no operator lib::gathr; did you mean lib::gather?"
+
+
+def test_a_fallback_at_the_autograd_alias_covers_backends_that_come_later(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.fallback("Autograd", lambda op, ks, args: "autograd")
+    registry.keys.add_backend("NPU")
+    registry.changed()
+    assert run(op, tensor(registry, "NPU")) == "autograd"
+    library.impl("f", "AutogradNPU", lambda x: "own")
+    assert run(op, tensor(registry, "NPU")) == "own"
+    assert run(op, tensor(registry, "XPU")) == "autograd"
+
+
+def test_fallthrough_passes_to_the_next_key(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: "cpu")
+    library.impl("f", "AutogradCPU", FALLTHROUGH)
+    assert run(op, tensor(registry)) == "cpu"
+
+
+def test_a_specialised_fallback_is_made_once_per_operator(registry, library):
+    made = []
+
+    def specialize(op):
+        made.append(op.qualified_name)
+        return (lambda op, ks, args: "special") if op.name == "f" else FALLTHROUGH
+
+    f = library.define("lib::f(Tensor x) -> Tensor")
+    g = library.define("lib::g(Tensor x) -> Tensor")
+    library.impl("g", "CPU", lambda x: "cpu")
+    library.fallback("AutogradCPU", lambda op, ks, args: "unused", specialize=specialize)
+    for _ in range(3):
+        assert run(f, tensor(registry)) == "special"
+        assert run(g, tensor(registry)) == "cpu"
+        f.cache.clear()
+    assert made == ["lib::f", "lib::g"]
+
+
+def test_boxed_and_unboxed_kernels_are_called_through_each_other(registry, library):
+    seen = []
+
+    def boxed(op, ks, args):
+        seen.append(args)
+        return op.redispatch(ks & ~registry.keys.bit("Autograd"), *args)
+
+    op = library.define("lib::f(Tensor x, int[2] n=1, *, Scalar alpha=2.5) -> Tensor")
+    library.impl("f", "CPU", lambda x, n, *, alpha: (n, alpha))
+    library.impl("f", "AutogradCPU", boxed, form="boxed")
+    x = tensor(registry)
+    assert op.redispatch(x.keys, x, alpha=3) == ([1, 1], 3) or op.redispatch(x.keys, x, alpha=3) == ((1, 1), 3)
+    assert seen[0][0] is x and seen[0][2] == 3
+    assert op.kernel("CPU")(x, alpha=4)[1] == 4
+
+
+def test_a_kernel_that_asks_for_the_key_set_gets_it_first(registry, library):
+    op = library.define("lib::f(Tensor x, *, int n=1) -> Tensor")
+    library.impl("f", "CPU", lambda ks, x, *, n: ks, with_keyset=True)
+    x = tensor(registry)
+    assert op.redispatch(x.keys, x) == x.keys
