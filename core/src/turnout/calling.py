@@ -35,7 +35,7 @@ def _check_tensors(op: Any, args: tuple[Any, ...]) -> None:
     from turnout.tensor import Tensor
 
     for argument, value in zip(op.schema.arguments, args, strict=True):
-        kind = str(argument.type)
+        kind = argument.type.canonical
         if not kind.startswith("Tensor") or kind == "TensorOptions":
             continue
         if kind.startswith("Tensor["):
@@ -50,7 +50,7 @@ def _check_tensors(op: Any, args: tuple[Any, ...]) -> None:
 
 def _takes_none(argument: Any) -> bool:
     """`Tensor?`, and `Tensor x=[]`, whose default is an undefined tensor."""
-    return str(argument.type).endswith("?") or (argument.has_default and argument.default is None)
+    return argument.type.canonical.endswith("?") or (argument.has_default and argument.default is None)
 
 
 def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from turnout.operators import Packet
 
 
+_COMPLETE = frozenset({"aten"})  # core's own: no plugin has to be asked for it
+
+
 class Namespace:
     """The packets of one namespace as attributes."""
 
@@ -42,9 +45,10 @@ class Ops:
     def __getattr__(self, namespace: str) -> Namespace:
         if namespace.startswith("__"):
             raise AttributeError(namespace)
-        if not REGISTRY.packets.get(namespace):
+        if namespace not in _COMPLETE:
             from turnout import plugins
 
+            # Always asked: a plugin may add operators to a namespace that somebody else defined first.
             if not plugins.require_namespace(namespace) and not REGISTRY.packets.get(namespace):
                 raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
         return Namespace(namespace)

@@ -427,6 +427,7 @@ class Library:
                 registry.changed()
 
             self._did(f"backend:{backend.name}", undo)
+            self._provided.append(f"device:{backend.device_type}")
 
     def functionality(
         self,
@@ -502,6 +503,17 @@ class Library:
             while self._undo:
                 self._undo.pop()()
             self._provided.clear()
+
+    def mark(self) -> tuple[int, int]:
+        """A point to come back to with `undo_to`."""
+        return len(self._undo), len(self._provided)
+
+    def undo_to(self, mark: tuple[int, int]) -> None:
+        """Take back what was registered since `mark`: how a group of registrations is made whole or not at all."""
+        with self.registry.lock:
+            while len(self._undo) > mark[0]:
+                self._undo.pop()()
+            del self._provided[mark[1] :]
 
     def __enter__(self) -> Library:
         return self

@@ -71,7 +71,7 @@ def default_source(argument: Argument) -> str:
     value = argument.default
     if isinstance(value, (list, tuple)):
         return repr(tuple(value))
-    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return f"float({str(value)!r})"
     if isinstance(value, DType):
         return f"DTYPES[{value.name!r}]"
@@ -84,7 +84,7 @@ def _key_set(schema: FunctionSchema) -> list[str]:
     loops: list[str] = []
     for argument in schema.arguments:
         name = python_name(argument.name)
-        kind = str(argument.type)
+        kind = argument.type.canonical
         if kind == "Tensor" and not (argument.has_default and argument.default is None):
             plain.append(f"{name}.keys")
         elif kind in ("Tensor", "Tensor?", "Generator?", "Generator"):
@@ -116,7 +116,7 @@ _LISTS = {"int": "as_ints", "SymInt": "as_ints", "float": "as_floats", "bool": "
 def _normalise(argument: Argument, op_name: str) -> str:
     """The statement that checks or converts one argument, or "" for types that pass as they are."""
     name = python_name(argument.name)
-    kind = str(argument.type)
+    kind = argument.type.canonical
     optional = kind.endswith("?")
     inner = kind[:-1] if optional else kind
     may_be_none = optional or (argument.has_default and argument.default is None)

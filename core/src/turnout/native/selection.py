@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def selection(op: Operator) -> Any:
     """The specialised kernel of one operator at BackendSelect."""
     arguments = op.schema.arguments
-    at = next((i for i, a in enumerate(arguments) if str(a.type).rstrip("?") == "Device"), None)
-    if at is None or any(str(a.type).startswith("Tensor") for a in arguments):
+    at = next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
+    if at is None or any(a.type.canonical.startswith("Tensor") for a in arguments):
         return FALLTHROUGH
     keys = op.registry.keys
     above = ~keys.bit("BackendSelect")

@@ -29,6 +29,8 @@ def install() -> None:
     for name, key, path in KERNELS:
         if path.startswith("autogen:"):
             LIBRARY.impl(name, key, LazyFunction(path), binder=_bind_autogen, label="generated variant")
+        elif path.startswith("turnout.native.views:"):
+            LIBRARY.impl(name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
         else:
             LIBRARY.impl(name, key, LazyFunction(path))
     LIBRARY.fallback("ADInplaceOrView", None, form=INTERNAL, specialize=_bookkeeping, label="views and versions")

@@ -180,3 +180,25 @@ def _autogen_binder(kind: str, source: str) -> Any:
         return autogen.kernel(op, kind, op.registry.find(source))
 
     return bind_autogen
+
+
+def install_tables(library: Library, operators: Iterable[Any], kernels: Iterable[tuple[str, str, str]]) -> None:
+    """What a generated third-party file does in its `install`: define and register everything, or nothing."""
+    from turnout.kernels import LazyFunction
+
+    with library.registry.lock:
+        before = library.mark()
+        try:
+            for schema, stub, cache, tags, device_check, device_guard in operators:
+                op = library.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
+                op.device_check = device_check
+                op.device_guard = device_guard
+            for name, key, path in kernels:
+                if path.startswith("autogen:"):
+                    _, kind, source = path.split(":", 2)
+                    library.impl(name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant")
+                else:
+                    library.impl(name, key, LazyFunction(path).__wrapped__, waits=True)
+        except BaseException:
+            library.undo_to(before)
+            raise

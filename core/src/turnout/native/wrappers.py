@@ -69,7 +69,7 @@ class Structured:
         outs = {a.name for a in schema.out_arguments}
         self.names = [a.name for a in schema.arguments if a.name not in outs]
         self.outs = len(outs)
-        self.tensors = [a.name for a in schema.arguments if a.name not in outs and str(a.type).rstrip("?") == "Tensor"]
+        self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.canonical.rstrip("?") == "Tensor"]
 
     def kernel_arguments(self, backend: Backend, args: Sequence[Any], result: Result) -> list[Any]:
         """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
@@ -134,7 +134,7 @@ def functional(s: Structured, backend: Backend, row: Row) -> Call:
 
 def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -> Call:
     arguments = [python_name(n) for n in s.names]
-    optional = {a.name for a in s.op.schema.arguments if str(a.type).endswith("?")}
+    optional = {a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")}
     tensors = [python_name(n) for n in s.tensors if n not in optional]
     first = f"{tensors[0]}_a"
     lines = [f"def wrapped({', '.join(['ks', *arguments])}):"]
@@ -158,7 +158,7 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
         f"{indent}    return general(ks, {', '.join(arguments)})",
     ]
     # A number in place of a tensor (mul.Scalar) may lift the category: int64 times 2.5.
-    numbers = any(str(a.type) == "Scalar" and not a.has_default for a in others)
+    numbers = any(a.type.canonical == "Scalar" and not a.has_default for a in others)
     if row.allocates == SAME or (numbers and row.allocates != BOOL):
         lines += [f"{indent}if array.dtype is {first}.dtype:"]
         indent += "    "

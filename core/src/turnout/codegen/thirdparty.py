@@ -1,0 +1,64 @@
+"""The one generated file of a third party: stubs, tables and public functions of the operators in its own yaml.
+
+The file has `install(library)`, which defines the operators with their stubs and registers the kernels. Use it instead of
+`turnout.native.load_yaml` where PyYAML should not be needed at run time, or calls should not pay the first compilation.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from turnout.codegen.catalogue import cache_name, function_packets, unique_identifiers
+from turnout.codegen.functions import functions_lines, stub_name
+from turnout.codegen.operators import OPERATORS_NOTE, kernel_rows, sorted_tuple
+from turnout.codegen.source import header, imports
+from turnout.native.model import NativeFunctions, load
+from turnout.stubs import STUB_GLOBALS, stub_source
+
+_KERNELS_NOTE = """
+# One row per kernel: operator, dispatch key, `module:function` or `autogen:KIND:OPERATOR`.
+KERNELS = ("""
+
+_INSTALL = '''
+
+def install(library):
+    """Define the operators and register their kernels; undoing the library takes them back."""
+    from turnout.native.thirdparty import install_tables
+
+    install_tables(library, OPERATORS, KERNELS)'''
+
+
+def thirdparty_files(yaml: Path, out: Path, namespace: str | None, module: str | None) -> dict[Path, str]:
+    """The one file, path -> text. Raises ValueError for structured operators: they are loaded with `load_yaml`."""
+    functions = load(yaml, namespace=namespace or "aten")
+    if namespace is None and any(not f.schema.name.namespace for f in functions):
+        raise ValueError("--namespace is needed: some entries of the yaml do not write theirs")
+    structured = [f.name for f in functions if f.is_structured]
+    if structured:
+        raise ValueError(f"structured operators need turnout.native.load_yaml at run time: {', '.join(structured)}")
+    return {out: thirdparty_text(functions, yaml.name, module)}
+
+
+def thirdparty_text(functions: NativeFunctions, source: str, module: str | None) -> str:
+    """The text of the file. Raises ValueError for a kernel without a module."""
+    unique_identifiers(functions)
+
+    def reference(function: object, kernel: str) -> str:
+        path, _, name = kernel.rpartition(".")
+        parts = [p for p in (module, path) if p]
+        if not parts:
+            raise ValueError(f"--module is needed: the kernel {kernel} is named without one")
+        return f"{'.'.join(parts)}:{name}"
+
+    lines = [header(f"The operators of {source}: stubs, tables, functions.", source), *imports("turnout.calling", list(STUB_GLOBALS))]
+    for f in functions:
+        stub = stub_source(f.schema, f.qualified_name, stub_name(f), cache_name(f)).rstrip()
+        lines += ["", f"{cache_name(f)} = {{}}", "", "", stub, ""]
+    lines.append(OPERATORS_NOTE)
+    for f in functions:
+        flags = f"{sorted_tuple(f.tags)}, {f.device_check == 'ExactSame'}, {f.device_guard}"
+        lines.append(f"    ({f.schema_text!r}, {stub_name(f)}, {cache_name(f)}, {flags}),")
+    lines += [")", "", "for _row in OPERATORS:", '    _row[1].__qualname__ = _row[0][:_row[0].index("(")]']
+    lines += [_KERNELS_NOTE, *kernel_rows(functions, reference), ")", _INSTALL, ""]
+    packets = [p for name in sorted({f.python_module or "" for f in functions}) for p in function_packets(functions, name)]
+    return "\n".join([*lines, *functions_lines(packets)]) + "\n"

@@ -1,0 +1,157 @@
+"""Universes, placement of functionalities, bits, and sets of keys."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from turnout.errors import UniverseError
+from turnout.keys import TRACKED, Functionality, KeySpace, Universe
+
+
+def names(keys: KeySpace) -> list[str]:
+    return [f.name for f in keys.functionalities]
+
+
+def test_the_standard_functionalities_stand_low_to_high_with_one_autocast_for_each_backend():
+    keys = KeySpace()
+    for backend in ("XPU", "Meta", "CPU", "ABC"):
+        keys.add_backend(backend)
+    assert names(keys) == [
+        "Dense", "BackendSelect", "Fake", "Functionalize", "Python", "ADInplaceOrView", "AutogradOther", "Autograd", "Tracer",
+        "AutocastCPU", "AutocastABC", "AutocastXPU", "AutocastMeta", "Batched", "BatchedMode",
+    ]  # fmt: skip
+    assert keys.backends == ("CPU", "ABC", "XPU", "Meta")
+
+
+def test_the_universe_does_not_depend_on_the_order_of_installation():
+    backends = ["CPU", "CUDA", "XPU", "Meta"]
+    rows = [
+        Functionality("Counter", after="Autograd"),
+        Functionality("Audit", after="Autograd"),
+        Functionality("Below", before="Counter"),
+        Functionality("Sparse", "Sparse", after="Dense", backend_key=True),
+    ]
+    seen = set()
+    for order in random.Random(0).sample(list(itertools.permutations(range(8))), 300):
+        keys = KeySpace()
+        waiting = []
+        for i in order:
+            if i < 4:
+                keys.add_backend(backends[i])
+                continue
+            waiting.append(Functionality(rows[i - 4].name, rows[i - 4].prefix, before=rows[i - 4].before, after=rows[i - 4].after,
+                                         backend_key=rows[i - 4].backend_key))  # fmt: skip
+            for row in list(waiting):
+                try:
+                    keys.add_functionality(row)
+                except UniverseError:  # its anchor is not there yet
+                    continue
+                waiting.remove(row)
+        for row in waiting:
+            keys.add_functionality(row)
+        seen.add((keys.universe.runtime_keys, tuple(sorted((a, tuple(sorted(c))) for a, c in keys.universe.aliases.items()))))
+    assert len(seen) == 1
+    (order_found, _), = seen
+    at = order_found.index
+    assert at("AutogradCPU") < at("Audit") < at("Below") < at("Counter") < at("Tracer")
+
+
+def test_after_stands_directly_above_and_before_directly_below():
+    keys = KeySpace()
+    keys.add_functionality(Functionality("Up", after="Autograd"))
+    keys.add_functionality(Functionality("Down", before="Autograd"))
+    found = names(keys)
+    assert found[found.index("Autograd") - 1 : found.index("Autograd") + 2] == ["Down", "Autograd", "Up"]
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        (
+            Functionality("X", after="Autogard"),
+            "functionality X is placed after Autogard, which does not exist; there are Dense, BackendSelect, Fake, Functionalize, "
+            "Python, ADInplaceOrView, AutogradOther, Autograd, Tracer, Batched, BatchedMode",
+        ),
+        (
+            Functionality("X"),
+            "functionality X needs a place: before= or after= a functionality of the list, which goes from lowest to highest "
+            "priority",
+        ),
+        (Functionality("Tracer", after="Dense"), "functionality Tracer exists already"),
+        (
+            Functionality("X", after="Tracer", before="Dense"),
+            "functionality X cannot stand after Tracer and before Dense: Dense is the lower one",
+        ),
+        (Functionality("X", after="X"), "functionalities are placed in a cycle: X"),
+    ],
+)
+def test_a_place_that_cannot_be_is_an_error_and_changes_nothing(row, text):
+    keys = KeySpace()
+    before = names(keys)
+    with pytest.raises(UniverseError) as caught:
+        keys.add_functionality(row)
+    assert str(caught.value) == text
+    assert names(keys) == before
+
+
+def test_a_functionality_that_others_lean_on_cannot_go():
+    keys = KeySpace()
+    keys.add_functionality(Functionality("A", after="Dense"))
+    keys.add_functionality(Functionality("B", after="A"))
+    with pytest.raises(UniverseError, match="functionality A is still the anchor of B"):
+        keys.remove_functionality("A")
+    keys.remove_functionality("B")
+    keys.remove_functionality("A")
+    assert "A" not in names(keys)
+
+
+def test_a_bit_is_never_moved_or_reused():
+    keys = KeySpace()
+    keys.add_backend("CPU")
+    bit = keys.backend_bit("CPU")
+    ks = keys.tensor_bits("CPU")
+    keys.add_backend("ABC")
+    keys.add_functionality(Functionality("Counter", after="Autograd"))
+    keys.remove_backend("CPU")
+    keys.add_backend("XYZ")
+    assert [k for k, _ in keys.active(ks)] == ["ADInplaceOrView"]
+    keys.add_backend("CPU")
+    assert keys.backend_bit("CPU") == bit
+    assert [k for k, _ in keys.active(ks)] == ["AutogradCPU", "ADInplaceOrView", "CPU"]
+    assert keys.names(ks | TRACKED) == ["AutogradCPU", "ADInplaceOrView", "CPU", "AutocastCPU (off)", "tracked"]
+
+
+def test_any_number_of_backends_can_be_added():
+    keys = KeySpace()
+    for i in range(200):
+        keys.add_backend(f"B{i}")
+    assert len({keys.tensor_bits(f"B{i}") for i in range(200)}) == 200
+    assert [k for k, _ in keys.active(keys.tensor_bits("B150"))] == ["AutogradB150", "ADInplaceOrView", "B150"]
+
+
+def test_composite_aliases_cover_backend_keys_of_third_parties_that_say_so():
+    keys = KeySpace()
+    keys.add_backend("CPU")
+    keys.add_functionality(Functionality("Sparse", "Sparse", after="Dense", backend_key=True))
+    keys.add_functionality(Functionality("Profile", "Profile", after="Autograd"))
+    aliases = keys.universe.aliases
+    assert aliases["CompositeExplicitAutograd"] == {"CPU", "SparseCPU"}
+    assert aliases["CompositeImplicitAutograd"] == {"CPU", "SparseCPU", "AutogradCPU", "AutogradOther"}
+    assert keys.universe.backends_of["AutogradOther"] == ("SparseCPU",)
+
+
+def test_a_functional_only_backend_is_left_out_of_the_non_functional_alias():
+    keys = KeySpace()
+    keys.add_backend("CPU")
+    keys.add_backend("Pure", functional_only=True)
+    aliases = keys.universe.aliases
+    assert aliases["CompositeExplicitAutogradNonFunctional"] == {"CPU"}
+    assert aliases["CompositeExplicitAutograd"] == {"CPU", "Pure"}
+
+
+def test_two_functionalities_with_one_runtime_key_are_refused():
+    with pytest.raises(UniverseError, match="two functionalities give the same runtime key: CPU"):
+        Universe([("Dense", ""), ("CPU", None)], ["CPU"])

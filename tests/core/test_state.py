@@ -1,0 +1,93 @@
+"""Guards: what they change, and that it is back afterwards, whatever happens and in whichever thread or task."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from turnout import state
+from turnout.keys import KEYS
+from turnout.state import DISPATCH, below_adinplaceorview, below_autograd, exclude, include
+
+GUARDS = [
+    lambda: include("Tracer"),
+    lambda: exclude("Autograd"),
+    below_autograd,
+    below_adinplaceorview,
+]
+
+
+@pytest.mark.parametrize("make", GUARDS)
+def test_a_guard_restores_the_state_after_an_exception(make):
+    before = DISPATCH.get()
+    with pytest.raises(KeyError), make():
+        assert DISPATCH.get() != before
+        raise KeyError
+    assert DISPATCH.get() == before
+
+
+def test_guards_nest_and_restore_inside_out():
+    before = DISPATCH.get()
+    with include("Tracer"):
+        middle = DISPATCH.get()
+        with exclude("Tracer"):
+            inc, keep = DISPATCH.get()
+            assert inc & keep & KEYS.bit("Tracer") == 0
+        assert DISPATCH.get() == middle
+    assert DISPATCH.get() == before
+
+
+def test_a_guard_object_cannot_be_entered_twice():
+    guard = include("Tracer")
+    with guard, pytest.raises(RuntimeError, match="a guard object can be entered once at a time"), guard:
+        pass
+
+
+def test_excluding_autograd_excludes_it_for_backends_that_do_not_exist_yet():
+    with exclude("Autograd"):
+        _, keep = DISPATCH.get()
+        assert not keep & KEYS.bit("Autograd")
+
+
+def test_threads_do_not_see_each_others_guards():
+    seen = []
+    with exclude("Autograd"):
+        thread = threading.Thread(target=lambda: seen.append(DISPATCH.get()))
+        thread.start()
+        thread.join()
+    assert seen[0][1] & KEYS.bit("Autograd")
+
+
+def test_asyncio_tasks_do_not_see_each_others_guards():
+    async def guarded(rounds):
+        for _ in range(rounds):
+            with exclude("Tracer"):
+                await asyncio.sleep(0)
+                assert not DISPATCH.get()[1] & KEYS.bit("Tracer")
+
+    async def plain(rounds):
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+            assert DISPATCH.get()[1] & KEYS.bit("Tracer")
+
+    async def both():
+        await asyncio.gather(guarded(20), plain(20), guarded(20))
+
+    asyncio.run(both())
+
+
+def test_lowering_is_the_identity_while_no_vmap_is_active():
+    marker = object()
+    assert state.lower(marker, ()) is marker
+    assert state.raise_(marker, ()) is marker
+
+
+def test_lowering_is_what_the_plugin_installed_and_gone_after_undo():
+    undo = state.install_lowering(lambda t, s: ("low", t, s), lambda t, s: ("up", t, s))
+    assert state.lower(1, (2,)) == ("low", 1, (2,))
+    assert state.raise_(1, (2,)) == ("up", 1, (2,))
+    undo()
+    with pytest.raises(IndexError):
+        state.lower(1, (2,))
