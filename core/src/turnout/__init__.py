@@ -46,7 +46,7 @@ from turnout.dtypes import int64 as long
 from turnout.errors import TurnoutError
 from turnout.keys import DispatchKeySet
 from turnout.ops import ops
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 from turnout.native import standard as _standard
 from turnout.generated.functions import *
 

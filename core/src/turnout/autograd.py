@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextvars import Token
     from typing import Any
 
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
 
 def __getattr__(name: str) -> Any:

@@ -107,6 +107,24 @@ class Backend:
         """Entered around kernels on the general path (NumPy: no floating-point warnings); None for nothing."""
         return None
 
+    # ---- other libraries
+
+    def numpy(self, array: Any) -> Any:
+        """A NumPy array over the same memory, or None where the host cannot reach it."""
+        return None
+
+    def dlpack(self, array: Any, options: dict[str, Any]) -> Any:
+        """The array's DLPack capsule; `options` are those of `__dlpack__` that the caller gave."""
+        raise BufferError(f"tensors on {self.device_type} cannot be exported through DLPack")
+
+    def dlpack_device(self, array: Any) -> tuple[int, int]:
+        """The array's DLPack device, (type, index)."""
+        raise BufferError(f"tensors on {self.device_type} cannot be exported through DLPack")
+
+    def from_dlpack(self, value: Any) -> Any:
+        """An array over the memory of a DLPack exporter on this backend's device."""
+        raise BufferError(f"device {self.device_type} takes no DLPack tensors")
+
     # ---- random numbers: 64 fresh bits for a seed and offset, so that results do not depend on thread timing
 
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
     Call = Callable[..., Any]
 
+NUMBERS = frozenset({int, float, bool})
+
 
 def binary(self: Any, other: Any, tensors: Call, scalar: Call | None) -> Any:
     """`self + other` where the generated method found no kernel: by the kind of `other`, or NotImplemented."""
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
     if isinstance(other, Tensor):
         return tensors(self, other)

@@ -32,7 +32,7 @@ def miss(op_name: str, args: tuple[Any, ...]) -> Any:
 
 
 def _check_tensors(op: Any, args: tuple[Any, ...]) -> None:
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
     for argument, value in zip(op.schema.arguments, args, strict=True):
         kind = argument.type.canonical

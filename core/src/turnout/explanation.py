@@ -19,6 +19,7 @@ from turnout.state import DISPATCH, GRAD
 from turnout.table import AMBIGUOUS
 
 if TYPE_CHECKING:
+    from turnout.kernels import Kernel
     from turnout.keys import Functionality
     from turnout.operators import Plan
     from turnout.operators import Step as PlanStep
@@ -74,7 +75,7 @@ class Step:
             return self.verdict + (f" ({self.note})" if self.note else "")
         where = ", ".join(part for part in (f"{self.distribution} {self.version}".strip(), self.source) if part)
         at = f", registered at {self.at}" if self.at != self.key else ""
-        verdict = f"{self.verdict}: " if self.verdict != CHOSEN else ""
+        verdict = "" if self.verdict in (CHOSEN, self.kernel) else f"{self.verdict}: "
         return f"{verdict}{self.kernel} [{self.reason}{at}] ({where})" + (f" {self.note}" if self.note else "")
 
 
@@ -169,10 +170,12 @@ def find(op: Any) -> Operator | Packet:
         if isinstance(getattr(op, attribute, None), (Operator, Packet)):
             found: Operator | Packet = getattr(op, attribute)
             return found
-    # Generated functions and methods name their operators at the beginning of their docstrings.
-    first = (getattr(op, "__doc__", None) or "").partition("\n")[0].split(" ")[0].rstrip(",")
+    # A generated function's docstring begins with its operators; a generated method has its operator's name.
+    first = (getattr(op, "__doc__", None) or "").partition(",")[0].partition(" ")[0]
     if "::" in first:
         return _named(first.partition(".")[0])
+    if getattr(op, "__module__", "") == "turnout.generated.methods":
+        return _named(op.__name__)
     raise TypeError(
         f"explain: expected an operator, a function of an operator or a name such as 'aten::add', got {op!r}"
     )
@@ -319,9 +322,17 @@ def _step(op: Operator, plan: Plan, step: PlanStep) -> Step:
         kernel.form,
         (library.distribution or library.name) if library is not None else "",
         library.version if library is not None else "",
-        kernel.source,
+        "" if kernel.is_fallthrough else _source(kernel),
         note,
     )
+
+
+def _source(kernel: Kernel) -> str:
+    """`file:line`, or why there is none: a kernel whose module cannot be imported is still the one that is chosen."""
+    try:
+        return kernel.source
+    except (ImportError, AttributeError) as error:
+        return f"cannot be imported: {error}"
 
 
 def _origin_of_disabling() -> str:

@@ -16,7 +16,7 @@ from turnout.errors import CallError, DisabledError
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY, tensors_in
 from turnout.state import DISPATCH
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 
 if TYPE_CHECKING:
     from turnout.operators import Operator

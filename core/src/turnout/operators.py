@@ -236,6 +236,8 @@ class Operator:
         made = specialize(self) if self.is_defined else None
         if made is not None and not isinstance(made, Kernel):
             made = Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
+        elif made is not None and made.library is None:
+            made.library = fallback.library
         self._special[key, id(fallback)] = made
         return made
 
@@ -339,7 +341,7 @@ class Packet:
 
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operator:
         from turnout.schema import overloads
-        from turnout.tensor import Tensor
+        from turnout.tensors import Tensor
 
         operators, schemas = self._candidates()
         if not operators:

@@ -1,7 +1,8 @@
 """Random numbers: `Generator`, a seed and an offset, and the default one of each device.
 
-A random operator reserves as many 64-bit words as it needs and asks the backend for the bits of (seed, offset): they are a pure
-function of both, so results depend neither on thread timing nor on the backend. Reserving is the only state that changes.
+A random operator reserves as many 64-bit words as it needs and asks the backend for the bits of (seed, offset): they
+are a pure function of both, so results depend neither on thread timing nor on the backend. Reserving is the only
+state that changes.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from turnout.schema import Argument, FunctionSchema
 
 # Names a stub uses besides its arguments; a schema argument of the same name gets an underscore appended.
-_RESERVED = frozenset({"include", "keep", "ks", "kernel", "t"})
+_RESERVED = frozenset({"include", "keep", "ks", "kernel", "each"})
 
 
 def python_name(argument_name: str) -> str:
@@ -91,9 +91,9 @@ def _key_set(schema: FunctionSchema) -> list[str]:
             loops += [f"        if {name} is not None:", f"            ks |= {name}.keys"]
         elif kind.startswith("Tensor["):
             source = f"{name} or ()" if kind.endswith("?") else name
-            loops += [f"        for t in {source}:", "            ks |= t.keys"]
+            loops += [f"        for each in {source}:", "            ks |= each.keys"]
         elif kind.startswith("Tensor?["):
-            loops += [f"        for t in {name}:", "            if t is not None:", "                ks |= t.keys"]
+            loops += [f"        for each in {name}:", "            if each is not None:", "                ks |= each.keys"]
     if not loops:
         return [f"        ks = ({' | '.join([*plain, 'include'])}) & keep" if plain else "        ks = include & keep"]
     return [f"        ks = {' | '.join([*plain, 'include'])}", *loops, "        ks &= keep"]

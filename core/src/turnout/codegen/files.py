@@ -10,6 +10,7 @@ from turnout.codegen.catalogue import MODULES
 from turnout.codegen.functions import functions_text
 from turnout.codegen.methods import methods_text
 from turnout.codegen.operators import groups_text, operators_text
+from turnout.codegen.typestubs import functions_stub, methods_stub, tables_stub
 from turnout.errors.native import Problem, near
 from turnout.native.model import NativeFunctions, load
 
@@ -31,8 +32,11 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
         "groups.py": groups_text(functions, source),
         "methods.py": methods_text(functions, source),
     }
+    texts |= tables_stub(source)
+    texts["methods.pyi"] = methods_stub(functions, source)
     for module, file in MODULES.items():
         texts[f"{file}.py"] = functions_text(functions, module, source)
+        texts[f"{file}.pyi"] = functions_stub(functions, module, source)
     return {GENERATED / name: text for name, text in texts.items()}, problems
 
 

@@ -31,6 +31,10 @@ class NoKernelError(TurnoutError, NotImplementedError):
     """No kernel serves the key that a call chose."""
 
 
+class NoDataError(TurnoutError, NotImplementedError):
+    """A value was asked for of a tensor that has none, such as one on `meta`."""
+
+
 class UnknownOperatorError(TurnoutError, AttributeError):
     """An operator, overload or namespace that nobody defined."""
 
@@ -69,6 +73,10 @@ class DimError(TurnoutError, IndexError):
 
 class AliasError(TurnoutError, RuntimeError):
     """A write that views, overlap or saved tensors forbid."""
+
+
+class FileFormatError(TurnoutError, ValueError):
+    """A file of saved tensors that is damaged, or no such file."""
 
 
 class PluginError(TurnoutError, ImportError):

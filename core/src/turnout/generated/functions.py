@@ -50,7 +50,7 @@ from turnout.generated.operators import (
     K_randn_like, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_,
     K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign,
     K_sin, K_sin_, K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze,
-    K_stack, K_sub__Tensor, K_sum, K_t_, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu,
+    K_stack, K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu,
     K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
 )
 
@@ -405,8 +405,8 @@ def cat(tensors, dim=0, *, out=None):
     include, keep = DISPATCH()
     try:
         ks = include
-        for t in tensors:
-            ks |= t.keys
+        for each in tensors:
+            ks |= each.keys
         ks &= keep
         kernel = K_cat[ks]
     except (KeyError, AttributeError, TypeError):
@@ -932,9 +932,9 @@ def index(input, indices, *, out=None):
     include, keep = DISPATCH()
     try:
         ks = input.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -966,9 +966,9 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
     include, keep = DISPATCH()
     try:
         ks = input.keys | values.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index_put[ks]
     except (KeyError, AttributeError, TypeError):
@@ -983,9 +983,9 @@ def index_put_(input, indices, values, accumulate=False):
     include, keep = DISPATCH()
     try:
         ks = input.keys | values.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index_put_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -1964,8 +1964,8 @@ def stack(tensors, dim=0, *, out=None):
     include, keep = DISPATCH()
     try:
         ks = include
-        for t in tensors:
-            ks |= t.keys
+        for each in tensors:
+            ks |= each.keys
         ks &= keep
         kernel = K_stack[ks]
     except (KeyError, AttributeError, TypeError):
@@ -2013,12 +2013,12 @@ def sum(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
-def t_(input):
+def t(input):
     """aten::t"""
     include, keep = DISPATCH()
     try:
         ks = (input.keys | include) & keep
-        kernel = K_t_[ks]
+        kernel = K_t[ks]
     except (KeyError, AttributeError, TypeError):
         return miss('aten::t', (input,))
     return kernel(ks, input)
@@ -2236,4 +2236,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't_', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']

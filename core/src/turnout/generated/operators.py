@@ -3445,12 +3445,12 @@ def transpose__int(self, dim0, dim1):
         return miss('aten::transpose.int', (self, dim0, dim1))
     return kernel(ks, self, dim0, dim1)
 
-K_t_ = {}
-def t_(self):
+K_t = {}
+def t(self):
     include, keep = DISPATCH()
     try:
         ks = (self.keys | include) & keep
-        kernel = K_t_[ks]
+        kernel = K_t[ks]
     except (KeyError, AttributeError, TypeError):
         return miss('aten::t', (self,))
     return kernel(ks, self)
@@ -3975,9 +3975,9 @@ def index__Tensor(self, indices):
     include, keep = DISPATCH()
     try:
         ks = self.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
@@ -3990,9 +3990,9 @@ def index__Tensor_out(self, indices, *, out):
     include, keep = DISPATCH()
     try:
         ks = self.keys | out.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -4006,9 +4006,9 @@ def index_put(self, indices, values, accumulate=False):
     include, keep = DISPATCH()
     try:
         ks = self.keys | values.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index_put[ks]
     except (KeyError, AttributeError, TypeError):
@@ -4022,9 +4022,9 @@ def index_put_(self, indices, values, accumulate=False):
     include, keep = DISPATCH()
     try:
         ks = self.keys | values.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index_put_[ks]
     except (KeyError, AttributeError, TypeError):
@@ -4038,9 +4038,9 @@ def index_put__out(self, indices, values, accumulate=False, *, out):
     include, keep = DISPATCH()
     try:
         ks = self.keys | values.keys | out.keys | include
-        for t in indices:
-            if t is not None:
-                ks |= t.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
         ks &= keep
         kernel = K_index_put__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -4371,8 +4371,8 @@ def cat(tensors, dim=0):
     include, keep = DISPATCH()
     try:
         ks = include
-        for t in tensors:
-            ks |= t.keys
+        for each in tensors:
+            ks |= each.keys
         ks &= keep
         kernel = K_cat[ks]
     except (KeyError, AttributeError, TypeError):
@@ -4386,8 +4386,8 @@ def cat__out(tensors, dim=0, *, out):
     include, keep = DISPATCH()
     try:
         ks = out.keys | include
-        for t in tensors:
-            ks |= t.keys
+        for each in tensors:
+            ks |= each.keys
         ks &= keep
         kernel = K_cat__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -4401,8 +4401,8 @@ def stack(tensors, dim=0):
     include, keep = DISPATCH()
     try:
         ks = include
-        for t in tensors:
-            ks |= t.keys
+        for each in tensors:
+            ks |= each.keys
         ks &= keep
         kernel = K_stack[ks]
     except (KeyError, AttributeError, TypeError):
@@ -4416,8 +4416,8 @@ def stack__out(tensors, dim=0, *, out):
     include, keep = DISPATCH()
     try:
         ks = out.keys | include
-        for t in tensors:
-            ks |= t.keys
+        for each in tensors:
+            ks |= each.keys
         ks &= keep
         kernel = K_stack__out[ks]
     except (KeyError, AttributeError, TypeError):
@@ -6094,7 +6094,7 @@ OPERATORS = (
     ('aten::outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', outer__out, K_outer__out, (), True, True),
     ('aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)', view, K_view, (), False, False),
     ('aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', transpose__int, K_transpose__int, (), False, False),
-    ('aten::t(Tensor(a) self) -> Tensor(a)', t_, K_t_, (), False, False),
+    ('aten::t(Tensor(a) self) -> Tensor(a)', t, K_t, (), False, False),
     ('aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)', permute, K_permute, (), False, False),
     ('aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)', expand, K_expand, (), False, False),
     ('aten::squeeze(Tensor(a) self) -> Tensor(a)', squeeze, K_squeeze, (), False, False),
@@ -6397,6 +6397,7 @@ KERNELS = (
     ('aten::arange', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:arange_end'),
     ('aten::arange.start', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:arange_start'),
     ('aten::arange.start_step', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:arange'),
+    ('aten::arange.start_out', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:arange_out'),
     ('aten::linspace', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),
     ('aten::eye', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:eye'),
     ('aten::eye.m', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:eye_m'),

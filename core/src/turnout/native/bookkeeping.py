@@ -11,7 +11,7 @@ from weakref import ref
 
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.state import BELOW_ADINPLACEORVIEW, GRAD
-from turnout.tensor import Tensor, View
+from turnout.tensors import Tensor, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable

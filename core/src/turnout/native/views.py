@@ -15,7 +15,7 @@ from turnout.shapes.extents import numel, wrap_dim, wrap_dims
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
     class ViewKernel(Protocol):
         """A kernel of the internal convention with the geometry function it applies."""
@@ -36,7 +36,6 @@ def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
         storage = self.storage
         if storage is None:
             storage = self.shared_storage()
-            self.offset = 0  # an unset slot takes the slow path of __getattr__, 300 ns at every view
         backend = self.device.backend
         shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
         return self.alias(backend.strided(storage.array, shape, strides, offset), offset)
@@ -147,10 +146,10 @@ def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geomet
 
 def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
     """`view` of a fresh tensor that nobody else has: the result owns the memory."""
-    from turnout.tensor import wrap
+    from turnout.tensors import wrap
 
     backend = self.device.backend
-    shape, strides, offset = view.geometry(self.array.shape, backend.strides(self.array), self.offset, size)
+    shape, strides, _ = view.geometry(self.array.shape, backend.strides(self.array), 0, size)
     return wrap(backend.strided(self.array, shape, strides, 0), self.device)
 
 
@@ -321,8 +320,8 @@ def as_strided(
         raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must be equally long")
     if any(n < 0 for n in (*size, *stride)):
         raise ShapeError(f"as_strided: size {list(size)} and stride {list(stride)} must not be negative")
-    offset = self.offset if storage_offset is None else storage_offset
     root = self.shared_storage().array
+    offset = self.offset if storage_offset is None else storage_offset
     backend = self.device.backend
     reach = offset + sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1
     available = backend.storage_size(root)

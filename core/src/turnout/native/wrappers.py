@@ -16,7 +16,7 @@ from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.native.specs import Out, Result, as_result
 from turnout.state import CLOCK
 from turnout.stubs import compile_function, default_source, python_name
-from turnout.tensor import Tensor, wrap
+from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -38,13 +38,17 @@ class Row:
 
     allocates  ALWAYS, SAME or BOOL: opts in to the fast path
     pointwise  an output may be the very array of an input
-    simple     the kernel as a function of the tensors alone, for calls whose other arguments have their defaults: it saves a
-               Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
+    simple     the kernel as a function of the required arguments, for the fast path when the others have their defaults: it
+               saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
+    limit      `simple` serves arrays of up to this many elements (0: any); beyond, `fn` may share the work among threads
     """
 
-    __slots__ = ("allocates", "fn", "pointwise", "simple")
+    __slots__ = ("allocates", "fn", "limit", "pointwise", "simple")
 
-    def __init__(self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None) -> None:
+    def __init__(
+        self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0
+    ) -> None:
+        self.limit = limit
         self.fn = fn
         self.allocates = allocates
         self.pointwise = pointwise
@@ -148,9 +152,14 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
     given = ", ".join(f"{a}_a" if a in tensors else a for a in arguments)
     call = f"kernel({given})"
     others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
-    if row.simple is not None and others and all(a.has_default for a in others):
-        defaults = " and ".join(f"{python_name(a.name)} == {default_source(a)}" for a in others)
-        call = f"simple({', '.join(f'{t}_a' for t in tensors)}) if {defaults} else {call}"
+    if row.simple is not None:
+        required = [a if a not in tensors else f"{a}_a" for a in arguments if a not in {python_name(o.name) for o in others if o.has_default}]
+        conditions_of_simple = [f"{python_name(a.name)} == {default_source(a)}" for a in others if a.has_default]
+        if row.limit:
+            conditions_of_simple.append(f"{first}.size <= {row.limit}")
+        defaults = " and ".join(conditions_of_simple)
+        simple = f"simple({', '.join(required)})"
+        call = f"{simple} if {defaults} else {call}" if defaults else simple
     lines += [
         f"{indent}try:",
         f"{indent}    array = {call}",
@@ -170,9 +179,11 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
         f"{indent}t.keys = KEYS",
         f"{indent}t.device = {tensors[0]}.device",
         f"{indent}t.gmask = 0",
+        f"{indent}t.node = None",
         f"{indent}t.ver = CLOCK.epoch",
         f"{indent}t.storage = None",
         f"{indent}t.view = None",
+        f"{indent}t.extra = None",
         f"{indent}return t",
     ]
     if indent != "    ":

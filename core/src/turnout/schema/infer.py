@@ -78,7 +78,7 @@ def infer_schema(
 def _own_classes() -> Mapping[Any, str]:
     # Both come later in the order of modules; only a function that is inspected needs them.
     from turnout.devices import Device
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
     return {Tensor: "Tensor", DType: "ScalarType", Device: "Device"}
 

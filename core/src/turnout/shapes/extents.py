@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.errors import DimError, ShapeError
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

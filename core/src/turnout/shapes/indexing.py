@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
 INDEX_DTYPES = (int64, int32, int16, int8, uint8)
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
 
 def _dtype(name: str, **operands: Tensor) -> DType:

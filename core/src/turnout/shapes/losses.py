@@ -10,7 +10,7 @@ from turnout.shapes.promotion import result_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
 NONE, MEAN, SUM = 0, 1, 2
 

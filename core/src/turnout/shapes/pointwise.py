@@ -10,7 +10,7 @@ from turnout.errors import CallError, DTypeError, TurnoutError
 from turnout.native.specs import Out, Result
 from turnout.shapes.extents import broadcast, broadcast_all, layout
 from turnout.shapes.promotion import common_dtype, fitted, float_dtype, result_type
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, get_default_dtype, int64, promote_types
 from turnout.errors import DTypeError
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

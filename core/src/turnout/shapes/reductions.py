@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from turnout.tensor import Tensor
+    from turnout.tensors import Tensor
 
     Dims = Sequence[int] | None
 

@@ -1,7 +1,7 @@
 """`ArrayBackend`: a `Backend` over an array module with NumPy's interface. Deriving one takes a dozen lines.
 
-Its arrays are the module's own. A tensor's storage is its root array's memory: `strided` makes views of it by element strides
-and offset, so core's view operators need nothing else.
+Its arrays are the module's own. A tensor's storage is its root array's memory: `strided` makes views of it by element
+strides and offset, so core's view operators need nothing else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from turnout.backends import Backend
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, DType
 from turnout.errors import DTypeError
-
 from turnout_arrays.random import random_bits
 
 Ints = tuple[int, ...]

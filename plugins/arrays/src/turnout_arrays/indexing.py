@@ -1,6 +1,7 @@
 """Kernels that move elements: indexing, gathering and scattering, sorting, joining, triangles.
 
-An index along a dim becomes the array module's full index tuple with `along`: an open grid, the index array in its place.
+An index along a dim becomes the array module's full index tuple with `along`: an open grid, the index array in its
+place.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.native.wrappers import Row
-
 from turnout_arrays.numbers import number_as, store
 
 Table = dict[str, Any]

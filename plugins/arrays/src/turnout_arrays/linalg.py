@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.native.wrappers import SAME, Row
-
 from turnout_arrays.numbers import is_half, number_as, store
 
 Table = dict[str, Any]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.native.wrappers import SAME, Row
-
 from turnout_arrays.indexing import along
 from turnout_arrays.numbers import store, widen
 

@@ -55,7 +55,7 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
         return with_numbers(xp, ufunc, self, other, out)
 
     kernel.__name__ = kernel.__qualname__ = getattr(ufunc, "__name__", "kernel")
-    return Row(kernel, allocates, pointwise=True)
+    return Row(kernel, allocates, pointwise=True, simple=ufunc)
 
 
 def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:

@@ -1,7 +1,7 @@
 """Element-wise kernels. Where a ufunc has the operator's meaning it is the row; the others are functions beside the table.
 
-Every one takes an optional `out` last and returns the result; rows that opt in with ALWAYS or SAME may be called without.
-Two-byte floats are widened only where an operator takes several steps: a ufunc rounds once by itself.
+Every one takes an optional `out` last and returns the result; rows that opt in with ALWAYS or SAME may be called
+without. Two-byte floats are widened only where an operator takes several steps: a ufunc rounds once by itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.native.wrappers import ALWAYS, SAME, Row
-
 from turnout_arrays.numbers import binary, number_as, store, widen, with_numbers
 
 Table = dict[str, Any]
@@ -116,10 +115,10 @@ def arithmetic(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "add.out":         _row(add, SAME),
-        "sub.out":         _row(sub, SAME),
+        "add.out":         Row(add, ALWAYS, pointwise=True, simple=plus),
+        "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus),
         "rsub.Tensor_out": _row(rsub, SAME),
-        "mul.out":         binary(xp, times),
+        "mul.out":         binary(xp, times, ALWAYS),
         "maximum.out":     _row(xp.maximum, ALWAYS),
         "minimum.out":     _row(xp.minimum, ALWAYS),
         "atan2.out":       _row(xp.arctan2, SAME),

@@ -1,7 +1,8 @@
 """Random bits as a pure function of a seed and a counter: word i is a hash of (seed, offset + i).
 
-The hash is SplitMix64's finaliser, applied twice with the seed in between: Steele, Lea, Flood, "Fast Splittable Pseudorandom
-Number Generators" (2014). Only uint64 array arithmetic is used, so every array module gives the same words.
+The hash is SplitMix64's finaliser, applied twice with the seed in between: Steele, Lea, Flood, "Fast Splittable
+Pseudorandom Number Generators" (2014). Only uint64 array arithmetic is used, so every array module gives the same
+words.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import ALWAYS, SAME, Row
-
+from turnout.native.wrappers import SAME, Row
 from turnout_arrays.numbers import is_half, store, widen
 
 Table = dict[str, Any]

@@ -14,7 +14,7 @@ from weakref import ref
 from turnout.errors import AliasError
 from turnout.keys import TRACKED
 from turnout.state import GRAD
-from turnout.tensor import Tensor, wrap
+from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from turnout import Device
     from turnout.dtypes import DType
-    from turnout.tensor import Storage
+    from turnout.tensors import Storage
 
 next_seq = count().__next__
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import turnout_arrays
-from turnout.native.wrappers import SAME, Row
-from turnout_arrays.numbers import with_numbers
 
+import turnout_arrays
+from turnout.native.wrappers import ALWAYS, SAME, Row
+from turnout_arrays.numbers import with_numbers
 from turnout_cpu.pool import LARGE, Pool
 
 
@@ -84,4 +84,5 @@ def unary(pool: Pool, ufunc: Any) -> Row:
 
 def _row(kernel: Any, ufunc: Any) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
-    return Row(kernel, SAME, pointwise=True)
+    always = ufunc in (np.add, np.subtract, np.multiply)
+    return Row(kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE)

@@ -1,7 +1,7 @@
 """Activation: registers the backend and its kernels, and keeps NumPy's floating-point warnings away from users.
 
-Kernels run without `numpy.errstate` where they can, since entering it costs more than adding four floats. NumPy then warns from
-a frame of this package or of the kernel library, and a filter for exactly those modules drops the warning.
+Kernels run without `numpy.errstate` where they can, since entering it costs more than adding four floats. NumPy then
+warns from a frame of this package or of the kernel library, and a filter for exactly those modules drops the warning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.native.tables import register_kernels
 from turnout.plugins import hookimpl
-
 from turnout_cpu.backend import CPUBackend
 from turnout_cpu.kernels import kernels
 from turnout_cpu.pool import Pool

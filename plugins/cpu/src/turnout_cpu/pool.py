@@ -1,7 +1,7 @@
 """Threads for element-wise work on large arrays: NumPy releases the interpreter's lock inside a ufunc.
 
-An operation is cut into equal pieces of flat memory, one per thread; the caller's thread takes the first. What runs inside a
-piece is never cut again, so nested use cannot wait for itself.
+An operation is cut into equal pieces of flat memory, one per thread; the caller's thread takes the first. What runs
+inside a piece is never cut again, so nested use cannot wait for itself.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The Meta backend: tensors that have a shape and a dtype and no data."""
+"""Turnout's Meta backend: `plugin` (activation), `backend` (arrays without data), `kernels` (which operators it has)."""

@@ -1,7 +1,7 @@
 """`Tensor`: a thin handle on a backend's array, with its key set, device, version, and what functionalities attach.
 
-Slots that most tensors never use (`node`, `nr`, `grad`, `offset`, `extra`) are left unset and read as their default through
-`__getattr__`: creating a tensor is seven stores. There is no `__init__`, which would cost 50 ns of about 110. Everything that computes is an operator; the methods for them are generated.
+Creating a tensor is nine stores into slots (see `wrap`). There is no `__init__`, which would cost 50 ns of about 110, and no
+`__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes is an operator; the methods for them are generated.
 """
 
 from __future__ import annotations
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
 
 _ALIASING = threading.Lock()
-
-# Defaults of slots that are unset until someone writes them.
-_DEFAULTS: dict[str, Any] = {"node": None, "nr": 0, "grad": None, "offset": 0, "extra": None}
-
 
 class Storage:
     """What aliases share: the root array, the version counter, and weak references to the views made of it.
@@ -73,15 +69,16 @@ class Tensor(TensorMethods):
     keys     the key set, an int
     device   a `Device`
     gmask    the gradient levels that track it, an int of bits; bit 0 is `requires_grad`
-    node     the tape's node that made it, or None; `nr` says which of the node's outputs
+    node     the tape's node that made it, or None; `nr`, set with it, says which of the node's outputs
     ver      the version, while nothing shares its memory; then `storage.ver` counts
     storage  None until the tensor is first aliased
     view     None, or the `View` record
-    offset   in elements from the storage's root
+    offset   in elements from the storage's root; set when `storage` is
+    extra    None, or a dict of what is rarely there: the gradient of a leaf, hooks
     """
 
     __slots__ = (
-        "__weakref__", "array", "device", "extra", "gmask", "grad", "keys", "node", "nr", "offset", "storage", "ver", "view",
+        "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "nr", "offset", "storage", "ver", "view",
     )  # fmt: skip
 
     array: Any
@@ -94,16 +91,7 @@ class Tensor(TensorMethods):
     storage: Storage | None
     view: View | None
     offset: int
-    grad: Tensor | None
     extra: dict[str, Any] | None
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return _DEFAULTS[name]
-        except KeyError:
-            if name in ("array", "keys", "device"):
-                raise AttributeError("this Tensor holds nothing; make tensors with turnout.tensor(data) or a factory") from None
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}") from None
 
     # ---- what it is
 
@@ -149,7 +137,7 @@ class Tensor(TensorMethods):
 
     def storage_offset(self) -> int:
         """Where the first element stands in the storage, in elements."""
-        return self.offset
+        return 0 if self.storage is None else self.offset
 
     def is_contiguous(self) -> bool:
         """Whether the elements stand in row-major order without gaps."""
@@ -205,6 +193,7 @@ class Tensor(TensorMethods):
             with _ALIASING:
                 storage = self.storage
                 if storage is None:
+                    self.offset = 0
                     storage = self.storage = Storage(self.array, self.ver)
         return storage
 
@@ -274,9 +263,19 @@ class Tensor(TensorMethods):
         plugins.require_functionality("Autograd")
         if self.dtype.category < FLOAT:
             raise DTypeError(f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}")
-        self.node = self.node
         self.set_gmask(self.gmask | 1)
         return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that `backward` accumulated here, or None."""
+        return None if self.extra is None else self.extra.get("grad")
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if self.extra is None:
+            self.extra = {}
+        self.extra["grad"] = value
 
     @property
     def is_leaf(self) -> bool:
@@ -401,7 +400,7 @@ class Tensor(TensorMethods):
         return format(self.item(), spec) if self.shape == () and spec else repr(self)
 
     def __copy__(self) -> Tensor:
-        made = self.alias(self.array, self.offset)
+        made = self.alias(self.array, self.storage_offset())
         made.set_gmask(self.gmask)
         if self.gmask:
             made.node, made.nr = self.node, self.nr
@@ -425,7 +424,9 @@ def wrap(array: Any, device: Device) -> Tensor:
     t.keys = device.backend.keys
     t.device = device
     t.gmask = 0
+    t.node = None
     t.ver = CLOCK.epoch
     t.storage = None
     t.view = None
+    t.extra = None
     return t

@@ -1,0 +1,120 @@
+"""Elements on the host: the bytes of a dtype to Python numbers and back, without an array library.
+
+Bytes are little-endian and in row-major order, as `Backend.to_host` gives them and `Backend.from_host` takes them.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bfloat16, dtype_named
+from turnout.errors import DTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Bytes = bytes | memoryview
+
+# dtype -> the code of `struct`; complex ones are pairs, bfloat16 is the upper half of a float32
+CODES = {
+    "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q",
+    "uint64": "Q", "float16": "e", "float32": "f", "float64": "d", "bfloat16": "H", "complex64": "f", "complex128": "d",
+}  # fmt: skip
+
+
+def decode(data: Bytes, dtype: DType) -> list[Any]:
+    """All elements as Python numbers."""
+    code = CODES[dtype.name]
+    count = len(data) // struct.calcsize(f"<{code}")
+    values = struct.unpack(f"<{count}{code}", data)
+    if dtype is bfloat16:
+        return list(struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *[v << 16 for v in values])))
+    if dtype.category == COMPLEX:
+        return [complex(re, im) for re, im in zip(values[::2], values[1::2], strict=True)]
+    return list(values)
+
+
+def decode_at(data: Bytes, dtype: DType, index: int) -> Any:
+    """One element."""
+    at = index * dtype.itemsize
+    return decode(data[at : at + dtype.itemsize], dtype)[0]
+
+
+def encode(values: Sequence[Any], dtype: DType) -> bytes:
+    """Python numbers as the elements of a dtype.
+
+    Floats are cut to integers where the dtype is one. Raises DTypeError for an integer that does not fit, and for a
+    complex number where the dtype is real.
+    """
+    numbers = [_converted(v, dtype) for v in values]
+    if dtype.category == COMPLEX:
+        numbers = [part for number in numbers for part in (number.real, number.imag)]
+    code = CODES[dtype.name]
+    if dtype is bfloat16:
+        numbers = [_bfloat16_bits(number) for number in numbers]
+    try:
+        return struct.pack(f"<{len(numbers)}{code}", *numbers)
+    except (struct.error, OverflowError):
+        if dtype.category == INT:
+            bits = 8 * dtype.itemsize
+            low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.is_signed else (0, (1 << bits) - 1)
+            wrong = next(number for number in numbers if not low <= number <= high)
+            raise DTypeError(f"{wrong} is no {dtype.name}: it holds {low} to {high}") from None
+    return b"".join(_packed(code, number) for number in numbers)
+
+
+def _converted(value: Any, dtype: DType) -> Any:
+    if dtype.category == BOOL:
+        return bool(value)
+    if dtype.category == COMPLEX:
+        return complex(value)
+    if isinstance(value, complex):
+        raise DTypeError(f"{value} is complex and has no value as {dtype.name}")
+    if dtype.category == FLOAT:
+        return float(value)
+    try:
+        return int(value)
+    except (OverflowError, ValueError):
+        raise DTypeError(f"{value} has no value as {dtype.name}") from None
+
+
+def _packed(code: str, number: float) -> bytes:
+    """A float that is too large for the code becomes infinite, as a conversion would make it."""
+    try:
+        return struct.pack(f"<{code}", number)
+    except OverflowError:
+        return struct.pack(f"<{code}", float("inf") if number > 0 else float("-inf"))
+
+
+def _bfloat16_bits(number: float) -> int:
+    """Rounded to the nearest, ties to even."""
+    bits: int = struct.unpack("<I", _packed("f", number))[0]
+    if number != number:
+        return bits >> 16 | 0x40
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+# ---- other libraries' elements
+
+# the code in a buffer's format -> dtype; "l" and "L" have the platform's size
+_FORMATS = {code: name for name, code in CODES.items() if name not in ("bfloat16", "complex64", "complex128")}
+_FORMATS |= {"Zf": "complex64", "Zd": "complex128", "F": "complex64", "D": "complex128"}
+
+
+def buffer_dtype(view: memoryview) -> DType | None:
+    """The dtype of a buffer's elements, None where there is none of that format in this machine's byte order."""
+    code = view.format.lstrip("@=<" if struct.pack("=H", 1) == struct.pack("<H", 1) else "@=>")
+    if code in ("l", "L", "n", "N"):
+        code = {4: "i", 8: "q"}[view.itemsize] if code in "ln" else {4: "I", 8: "Q"}[view.itemsize]
+    name = _FORMATS.get(code)
+    return dtype_named(name) if name is not None else None
+
+
+def foreign_dtype(dtype: Any) -> DType | None:
+    """The dtype that another library's dtype object names ("float32", "torch.float32"), or None."""
+    name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+    try:
+        return dtype_named(name)
+    except DTypeError:
+        return None

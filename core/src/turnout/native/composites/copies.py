@@ -1,0 +1,218 @@
+"""Copies, conversions and fills: from array to array within a backend, through host bytes between backends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.devices import Device
+from turnout.dtypes import COMPLEX, DType
+from turnout.errors import CallError, DTypeError, ShapeError
+from turnout.generated import operators as aten
+from turnout.native.composites.factories import check_layout, keeps_layout, place
+from turnout.native.wrappers import check_writable
+from turnout.registry import find_operator
+from turnout.shapes.extents import broadcast, contiguous_strides, numel, preserved_strides
+from turnout.tensors import Tensor, wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from turnout.backends import Backend
+
+
+def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy in memory of its own, in the same layout where that is dense."""
+    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    return _converted(self, self.dtype, self.device, strides)
+
+
+def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
+    """The tensor itself where it is row-major already, else a copy that is."""
+    keeps_layout(memory_format)
+    if self.is_contiguous():
+        return self
+    made: Tensor = aten.clone(self, memory_format="contiguous_format")
+    return made
+
+
+def _converted(self: Tensor, dtype: DType, device: Device, strides: tuple[int, ...] | None) -> Tensor:
+    backend = device.backend
+    array = backend.empty(self.array.shape, dtype, device, strides)
+    _write(backend, array, device, self)
+    return wrap(array, device)
+
+
+def _write(backend: Backend, array: Any, device: Device, source: Tensor) -> None:
+    """Copy a tensor's elements into an array of the same shape."""
+    moved = source.array
+    if source.device is not device:
+        host = source.device.backend.to_host(moved)
+        moved = backend.from_host(host, moved.shape, source.dtype, device)
+    context = backend.kernel_context()
+    if context is None:
+        backend.copy(array, moved)
+    else:
+        with context:
+            backend.copy(array, moved)
+
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write `src`, expanded to self's shape and converted to its dtype, from any device."""
+    if self is src:
+        return self
+    backend = self.device.backend
+    _writable("aten::copy_", self)
+    shape = self.array.shape
+    if src.array.shape != shape:
+        if broadcast(src.array.shape, shape) != shape:
+            raise ShapeError(f"copy_: 'src' of shape {list(src.array.shape)} does not expand to {list(shape)}")
+        src = aten.expand(src, shape)
+    _write(backend, self.array, self.device, src)
+    return self
+
+
+def to_copy(
+    self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
+    pin_memory: bool | None = None, non_blocking: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """A copy with another dtype or on another device."""
+    check_layout(layout)
+    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    return _converted(self, dtype or self.dtype, self.device if device is None else place(device), strides)
+
+
+def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, memory_format: Any) -> Tensor:
+    """The tensor itself where it is as wanted."""
+    device = None if device is None else place(device)
+    same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
+    if same and (keeps_layout(memory_format) or self.is_contiguous()):
+        return self
+    made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
+    return made
+
+
+def to_dtype(
+    self: Tensor, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
+    """In another dtype."""
+    return _to(self, dtype, None, copy, memory_format)
+
+
+def to_device(
+    self: Tensor, device: Device, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
+    """On another device, in another dtype."""
+    return _to(self, dtype, device, copy, memory_format)
+
+
+def to_dtype_layout(
+    self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
+    pin_memory: bool | None = None, non_blocking: bool = False, copy: bool = False, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """What is given by keyword."""
+    check_layout(layout)
+    return _to(self, dtype, device, copy, memory_format)
+
+
+def to_other(
+    self: Tensor, other: Tensor, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Tensor:
+    """In the dtype and on the device of another tensor."""
+    return _to(self, other.dtype, other.device, copy, memory_format)
+
+
+# ---- fills
+
+
+def _writable(name: str, self: Tensor) -> None:
+    check_writable(find_operator(name), self.device.backend, self, ())
+
+
+def fill_scalar_(self: Tensor, value: Any) -> Tensor:
+    """A number everywhere, converted to self's dtype."""
+    if isinstance(value, complex) and self.dtype.category != COMPLEX:
+        raise DTypeError(f"fill_: a complex number cannot be written into a {self.dtype.name} tensor")
+    if self.array.shape:
+        _writable("aten::fill_.Scalar", self)
+    self.device.backend.fill(self.array, value)
+    return self
+
+
+def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:
+    """The value of a 0-dim tensor everywhere."""
+    _zero_dims("fill_", value)
+    aten.copy_(self, value)
+    return self
+
+
+def fill_scalar(self: Tensor, value: Any) -> Tensor:
+    """A tensor like self with one number everywhere."""
+    made: Tensor = aten.full_like(self, value)
+    return made
+
+
+def fill_tensor(self: Tensor, value: Tensor) -> Tensor:
+    """The same with the value of a 0-dim tensor."""
+    _zero_dims("fill", value)
+    made: Tensor = aten.copy_(aten.empty_like(self), value)
+    return made
+
+
+def _zero_dims(name: str, value: Tensor) -> None:
+    if value.array.shape:
+        raise ShapeError(f"{name}: 'value' must be a number or a 0-dim tensor, got shape {list(value.array.shape)}")
+
+
+def zero_(self: Tensor) -> Tensor:
+    """0 everywhere."""
+    return fill_scalar_(self, 0)
+
+
+def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`value` where the mask is true, in self's dtype; both are broadcast."""
+    if isinstance(value, Tensor):
+        _zero_dims("masked_fill", value)
+        made: Tensor = aten.where__self(mask, value, self)
+    else:
+        made = aten.where__ScalarSelf(mask, value, self)
+    return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)  # type: ignore[no-any-return]
+
+
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """The same, written into self, to which the mask is broadcast."""
+    if broadcast(mask.array.shape, self.array.shape) != self.array.shape:
+        raise ShapeError(f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}")
+    aten.copy_(self, masked_fill(self, mask, value))
+    return self
+
+
+# ---- sizes and values
+
+
+def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> Tensor:
+    """Another shape, row-major from the same first element; memory grows where it must, and what is new is unspecified."""
+    shape = tuple(size)
+    if any(n < 0 for n in shape):
+        raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
+    backend = self.device.backend
+    strides = contiguous_strides(shape)
+    root = self.array if self.storage is None else self.storage.array
+    offset = 0 if self.storage is None else self.offset
+    needed = offset + numel(shape)
+    if needed > backend.storage_size(root):
+        grown = backend.empty((needed,), self.dtype, self.device)
+        kept = backend.storage_size(root)
+        if kept:
+            backend.copy(backend.strided(grown, (kept,), (1,), 0), backend.strided(root, (kept,), (1,), 0))
+        root = grown
+        if self.storage is not None:
+            self.storage.array = root
+    self.array = backend.strided(root, shape, strides, offset)
+    return self
+
+
+def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
+    """The Python number in a tensor of one element."""
+    if numel(self.array.shape) != 1:
+        raise CallError(f"a tensor of shape {list(self.array.shape)} is not one number; use tolist()")
+    return self.device.backend.item(self.array)

@@ -1,0 +1,34 @@
+"""softmax and log_softmax with a dtype to compute in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.generated import operators as aten
+from turnout.native.composites.shaping import write_out
+
+if TYPE_CHECKING:
+    from turnout.dtypes import DType
+    from turnout.tensors import Tensor
+
+
+def softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """exp(self) / sum(exp(self)) along a dim, after conversion to `dtype`."""
+    made: Tensor = aten._softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
+    return made
+
+
+def log_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """The logarithm of that."""
+    made: Tensor = aten._log_softmax(self if dtype is None else aten.to__dtype(self, dtype), dim, False)
+    return made
+
+
+def softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor) -> Tensor:
+    """softmax into `out`."""
+    return write_out("aten::softmax.int_out", out, softmax(self, dim, dtype))
+
+
+def log_softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor) -> Tensor:
+    """log_softmax into `out`."""
+    return write_out("aten::log_softmax.int_out", out, log_softmax(self, dim, dtype))

@@ -1,0 +1,423 @@
+"""What formulas in `derivatives.yaml` call: operators under short names, and gradients too long for one line.
+
+Everything here is written in operators, so that a gradient can be differentiated again, batched, traced and cast. A function is named
+after its operator with `_grad`; operators that core has for gradients keep their own names.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from math import log as scalar_log
+from math import pi, prod, sqrt
+from typing import Any
+
+from turnout.dtypes import COMPLEX
+from turnout.registry import find_operator
+from turnout.tensors import Tensor
+from turnout_autograd.errors import GradientError
+
+Ints = tuple[int, ...]
+
+
+def _call(name: str) -> Any:
+    """The stub of a standard operator."""
+    return find_operator(f"aten::{name}").call
+
+
+tanh_backward = _call("tanh_backward")
+sigmoid_backward = _call("sigmoid_backward")
+threshold_backward = _call("threshold_backward")
+gelu_backward = _call("gelu_backward")
+select_backward = _call("select_backward")
+slice_backward = _call("slice_backward")
+diagonal_backward = _call("diagonal_backward")
+unfold_backward = _call("unfold_backward")
+softmax_backward_data = _call("_softmax_backward_data")
+log_softmax_backward_data = _call("_log_softmax_backward_data")
+nll_loss = _call("nll_loss")
+nll_loss_backward = _call("nll_loss_backward")
+mse_loss_backward = _call("mse_loss_backward")
+native_dropout_backward = _call("native_dropout_backward")
+zeros_like = _call("zeros_like")
+index = _call("index.Tensor")
+slice = _call("slice.Tensor")  # noqa: A001 - the operator's name
+_cat = _call("cat")
+_stack = _call("stack")
+_where = _call("where.self")
+_where_other = _call("where.ScalarOther")
+_where_self = _call("where.ScalarSelf")
+_eye = _call("eye")
+_arange = _call("arange")
+
+_END = (1 << 63) - 1  # what a slice without an end has
+
+
+# ---- numbers and shapes
+
+
+def scaled(x: Any, factor: Any) -> Any:
+    """x * factor without the work for 1 and -1."""
+    if factor == 1:
+        return x
+    return -x if factor == -1 else x * factor
+
+
+def conj(x: Any) -> Any:
+    """The complex conjugate; real values are returned as they are."""
+    if isinstance(x, Tensor):
+        if x.dtype.category == COMPLEX:
+            raise GradientError("gradients of complex tensors need the operator conj, which is not among the standard ones yet")
+        return x
+    return x.conjugate() if isinstance(x, complex) else x
+
+
+def real_part(x: Tensor) -> Tensor:
+    """The real part of a gradient that belongs to a real argument."""
+    raise GradientError(
+        f"a complex gradient ({x.dtype.name}) for a real argument needs the operator real, which is not among the standard ones yet"
+    )
+
+
+def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+    """x or y elementwise, one of which may be a number."""
+    if not isinstance(y, Tensor):
+        return _where_other(condition, x, y)
+    return _where(condition, x, y) if isinstance(x, Tensor) else _where_self(condition, x, y)
+
+
+def count(*shapes: Ints) -> int:
+    """The number of elements of shapes broadcast together."""
+    if len(shapes) == 1:
+        return prod(shapes[0])
+    ndim = max(map(len, shapes))
+    padded = [(1,) * (ndim - len(s)) + s for s in shapes]
+    return prod(next((n for n in lengths if n != 1), 1) for lengths in zip(*padded, strict=True))
+
+
+def dims_of(ndim: int, dim: Any) -> Ints:
+    """Dims as non-negative ints; None and () mean all."""
+    dims = range(ndim) if dim is None or dim == () or dim == [] else (dim,) if isinstance(dim, int) else dim
+    return tuple(sorted(d % ndim if ndim else 0 for d in dims))
+
+
+def count_of(shape: Ints, dim: Any) -> int:
+    """The number of elements that a reduction over `dim` takes together."""
+    return prod(shape[d] for d in dims_of(len(shape), dim)) if shape else 1
+
+
+def sum_to(x: Tensor, shape: Ints) -> Tensor:
+    """The sum over the dims along which `shape` was broadcast to x's."""
+    have = x.shape
+    if have == shape:
+        return x
+    leading = len(have) - len(shape)
+    if leading:
+        x = x.sum(tuple(range(leading)))
+    dims = tuple(d for d, n in enumerate(shape) if n == 1 and have[leading + d] != 1)
+    return x.sum(dims, True) if dims else x
+
+
+def restored(x: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
+    """What a reduction of a tensor of `shape` gave, with the reduced dims back as 1."""
+    if keepdim or not shape:
+        return x
+    for d in dims_of(len(shape), dim):
+        x = x.unsqueeze(d)
+    return x
+
+
+def inverse(dims: Ints) -> Ints:
+    """The permutation that undoes one."""
+    found = [0] * len(dims)
+    for i, d in enumerate(dims):
+        found[d % len(dims)] = i
+    return tuple(found)
+
+
+# ---- pointwise
+
+
+def erf_grad(grad: Tensor, self: Tensor) -> Tensor:
+    """2/sqrt(pi) exp(-x^2)."""
+    return grad * (2 / sqrt(pi) * (-(self * self)).exp())
+
+
+def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
+    """For a number as exponent; 0 for exponent 0, also where self is 0."""
+    return zeros_like(grad) if exponent == 0 else grad * (conj(self).pow(exponent - 1) * conj(exponent))
+
+
+def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
+    """0 where the exponent is 0, also where self is."""
+    return _masked(grad * (exponent * conj(self).pow(exponent - 1)), exponent == 0)
+
+
+def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
+    """result * log(self); 0 where self is 0 and the exponent is not negative, the limit from above."""
+    zero = (self == 0).logical_and(exponent >= 0)
+    return _masked(grad * (conj(result) * conj(self).log()), zero)
+
+
+def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
+    """The same for a number as base."""
+    if self == 0:
+        return where(exponent >= 0, 0, grad * (conj(result) * float("-inf")))
+    if self < 0:
+        return grad * (conj(result) * float("nan"))
+    return grad * (conj(result) * scalar_log(self))
+
+
+def _masked(x: Tensor, mask: Tensor) -> Tensor:
+    """0 where `mask`, which may have a larger shape."""
+    return _where_self(mask, 0, x)
+
+
+def extremum_grad(grad: Tensor, self: Tensor, other: Tensor, lost: Tensor) -> Tensor:
+    """maximum and minimum: half where both are equal, nothing where the other one was taken."""
+    return _masked(where(self == other, grad / 2, grad), lost)
+
+
+def clamp_grad(grad: Tensor, self: Tensor, low: Any, high: Any) -> Tensor:
+    """The gradient where self is inside, the limits included."""
+    if low is not None and high is not None:
+        return where((self >= low).logical_and(self <= high), grad, 0)
+    if low is not None:
+        return where(self >= low, grad, 0)
+    return grad if high is None else where(self <= high, grad, 0)
+
+
+def clamp_grad_min(grad: Tensor, self: Tensor, low: Tensor, high: Tensor | None) -> Tensor:
+    """The gradient where the lower limit was taken; the upper one wins where they cross."""
+    taken = self < low
+    return where(taken if high is None else taken.logical_and(low < high), grad, 0)
+
+
+def clamp_grad_max(grad: Tensor, self: Tensor, low: Tensor | None, high: Tensor) -> Tensor:
+    """The gradient where the upper limit was taken."""
+    taken = self > high
+    return where(taken if low is None else taken.logical_or(high < low), grad, 0)
+
+
+def gelu_second_grad(grad: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -> Tensor:
+    """The second derivative of gelu.
+
+    none: f' = Phi(x) + x phi(x), f'' = phi(x) (2 - x^2). tanh: u = a (x + b x^3), f'' = (1 - t^2) (u' + x u''/2 - x t u'^2).
+    """
+    x = self
+    if approximate == "none":
+        second = (x * x * -0.5).exp() * (1 / sqrt(2 * pi)) * (2 - x * x)
+    else:
+        a, b = sqrt(2 / pi), 0.044715
+        t = ((x + x * x * x * b) * a).tanh()
+        first = (x * x * (3 * b) + 1) * a
+        second = (1 - t * t) * (first + x * x * (3 * a * b) - x * t * first * first)
+    return grad * grad_output * second
+
+
+# ---- reductions
+
+
+def shared_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """max, min, amax, amin: the elements that are the extremum share the gradient equally."""
+    shape = self.shape
+    mask = (self == restored(result, shape, dim, keepdim)).to(grad.dtype)
+    share = restored(grad, shape, dim, keepdim)
+    return mask * (share / mask.sum(dims_of(len(shape), dim), True) if shape else share)
+
+
+def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim: bool) -> Tensor:
+    """max.dim, sort, topk: the gradient at the elements that were taken."""
+    if not keepdim and shape:
+        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
+    return grad.new_zeros(shape).scatter(dim, indices, grad)
+
+
+def prod_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """The product of all others; by division where no element is 0."""
+    if not self.shape:
+        return grad
+    return prod_grad_dim(grad, self.reshape((-1,)), result, 0, False).reshape(self.shape)
+
+
+def prod_grad_dim(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
+    """Products along one dim.
+
+    With a zero among the elements the products of all others are taken from an n x n table: exact, and differentiable again.
+    """
+    shape = self.shape
+    if not shape:
+        return grad
+    share = restored(grad, shape, dim, keepdim)
+    if not bool((self == 0).any()):
+        return share * restored(result, shape, dim, keepdim) / self
+    n = shape[dim]
+    last = self.transpose(dim, -1)
+    one = _eye(n, dtype=self.dtype, device=self.device) == 1
+    others = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).prod(-1)
+    return share * others.transpose(dim, -1)
+
+
+def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    """2 (x - mean) / (n - correction)."""
+    shape = self.shape
+    degrees = count_of(shape, dim) - (1 if correction is None else correction)
+    factor = 2 / degrees if degrees else float("inf")
+    centred = self - self.mean(dims_of(len(shape), dim), True) if shape else self - self
+    return restored(grad, shape, dim, keepdim) * (centred * factor)
+
+
+def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    """By the variance; 0 where the deviation is 0."""
+    return var_grad((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim)
+
+
+def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The softmax."""
+    shape = self.shape
+    return restored(grad, shape, dim, keepdim) * (self - restored(result, shape, dim, keepdim)).exp()
+
+
+def cumsum_grad(grad: Tensor, dim: int) -> Tensor:
+    """The sum from the other end."""
+    return grad if not grad.shape else grad.flip((dim,)).cumsum(dim).flip((dim,))
+
+
+# ---- layers and losses
+
+
+def softmax_second_grad(grad: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
+    """d <grad, y (g - sum(g y))> / dy."""
+    inner = grad_output - (grad_output * output).sum(dim, True)
+    return grad * inner - grad_output * (grad * output).sum(dim, True)
+
+
+def log_softmax_second_grad(grad: Tensor, output: Tensor, dim: int) -> Tensor:
+    """d <grad, g - exp(y) sum(g)> / dg."""
+    return grad - (grad * output.exp()).sum(dim, True)
+
+
+def mse_second_grad(grad: Tensor, grad_output: Tensor, reduction: int, elements: int) -> Tensor:
+    """d <grad, mse_loss_backward> / dself."""
+    return grad * grad_output * (2 / elements if reduction == 1 and elements else 2)
+
+
+def mse_second_grad_output(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """d <grad, mse_loss_backward> / dgrad_output."""
+    each = grad * ((self - target) * 2)
+    if reduction == 0:
+        return each
+    return each.sum() / count(each.shape) if reduction == 1 else each.sum()
+
+
+def dropout_scale(p: float, train: bool | None) -> float:
+    """What kept elements were multiplied by."""
+    return 1.0 if train is False else 0.0 if p == 1 else 1 / (1 - p)
+
+
+# ---- views, joining, indexing
+
+
+def slice_grad(grad: Tensor, shape: Ints, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
+    """Zeros with the gradient in the slice."""
+    return slice_backward(grad, shape, dim, 0 if start is None else start, _END if end is None else end, step)
+
+
+def as_strided_grad(grad: Tensor, geometry: tuple[Ints, Ints, int], size: Ints, stride: Ints, offset: int | None) -> Tensor:
+    """Add the gradient up in memory, and read it as self lies there; shared evenly where elements of self share a place."""
+    shape, strides, own_offset = geometry
+    start = own_offset if offset is None else offset
+    if not prod(size) or not prod(shape):
+        return grad.new_zeros(shape)
+    reach = 1 + max(
+        start + sum((n - 1) * s for n, s in zip(size, stride, strict=True)),
+        own_offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)),
+    )
+    places = _arange(reach, device=grad.device)
+    memory = grad.new_zeros((reach,))
+    memory = memory.index_add(0, places.as_strided(size, stride, start).reshape((-1,)), grad.reshape((-1,)))
+    own = places.as_strided(shape, strides, own_offset).reshape((-1,))
+    found = memory.index_select(0, own)
+    if _may_overlap(shape, strides):
+        times = grad.new_zeros((reach,)).index_add(0, own, grad.new_ones((count(shape),)))
+        found = found / times.index_select(0, own)
+    return found.reshape(shape)
+
+
+def _may_overlap(shape: Ints, strides: Ints) -> bool:
+    """Whether two indices may lead to one place."""
+    reach = 0
+    for stride, length in sorted((abs(s), n) for n, s in zip(shape, strides, strict=True) if n != 1):
+        if stride <= reach:
+            return True
+        reach += stride * (length - 1)
+    return False
+
+
+def _present(grads: Any) -> Tensor:
+    return next(g for g in grads if g is not None)
+
+
+def unbind_grad(grads: Any, shape: Ints, dim: int) -> Tensor:
+    """The gradients stacked, zeros for outputs that were not used."""
+    one = _present(grads)
+    return _stack([one.new_zeros(one.shape) if g is None else g for g in grads], dim)
+
+
+def split_sizes_of(shape: Ints, split_size: int, dim: int) -> Ints:
+    """The lengths that `split` gives."""
+    total = shape[dim]
+    if not split_size:
+        return (0,)
+    return tuple(min(split_size, total - i) for i in range(0, max(total, 1), split_size))
+
+
+def split_grad(grads: Any, shape: Ints, sizes: Ints, dim: int) -> Tensor:
+    """The gradients joined, zeros for outputs that were not used."""
+    dim %= len(shape)
+    one = _present(grads)
+
+    def part(i: int) -> Tensor:
+        return one.new_zeros((*shape[:dim], sizes[i], *shape[dim + 1 :])) if grads[i] is None else grads[i]
+
+    return _cat([part(i) for i in range(len(sizes))], dim)
+
+
+def cat_grad(grad: Tensor, shapes: list[Ints], dim: int) -> list[Tensor]:
+    """The part of each tensor. Tensors of shape [0] take part in any cat and get zeros."""
+    skipped = [s == (0,) and grad.shape != (0,) and len(grad.shape) != 1 for s in shapes]
+    lengths = [0 if skip else s[dim] for s, skip in zip(shapes, skipped, strict=True)]
+    starts = accumulate(lengths, initial=0)
+    return [
+        grad.new_zeros((0,)) if skip else slice(grad, dim, start, start + length, 1)
+        for skip, length, start in zip(skipped, lengths, starts, strict=False)
+    ]
+
+
+def repeat_grad(grad: Tensor, repeats: Ints, shape: Ints) -> Tensor:
+    """The sum over the copies."""
+    leading = len(repeats) - len(shape)
+    if 0 in repeats:
+        return grad.new_zeros(shape)
+    split = [*repeats[:leading]]
+    for times, length in zip(repeats[leading:], shape, strict=True):
+        split += [times, length]
+    sums = (*range(leading), *range(leading, len(split), 2))
+    return grad.reshape(tuple(split)).sum(sums) if sums else grad
+
+
+def index_select_grad(grad: Tensor, shape: Ints, dim: int, positions: Tensor) -> Tensor:
+    """Zeros with the gradients added at their positions."""
+    if not shape:
+        return grad.sum() if grad.shape else grad
+    if not positions.shape:
+        positions = positions.reshape((1,))
+    return grad.new_zeros(shape).index_add(dim, positions, grad)
+
+
+def gathered(grad: Tensor, dim: int, positions: Tensor, shape: Ints) -> Tensor:
+    """scatter's source: what was taken of it, zeros for the rest."""
+    found = grad.gather(dim, positions)
+    for d, (have, want) in enumerate(zip(positions.shape, shape, strict=True)):
+        if have != want:
+            found = slice_backward(found, (*found.shape[:d], want, *found.shape[d + 1 :]), d, 0, have, 1)
+    return found

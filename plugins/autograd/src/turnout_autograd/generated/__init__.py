@@ -1,0 +1,1 @@
+"""Made by `python -m turnout_autograd.codegen`."""

@@ -1,0 +1,133 @@
+"""The backend of device `meta`: arrays that have a shape, a dtype, strides and a storage, but no elements.
+
+A view is told apart from a copy by its storage: views made with `strided` name the root they were made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+from turnout.backends import Backend
+from turnout.devices import Device
+from turnout.dtypes import DType
+from turnout.errors import NoDataError
+
+Ints = tuple[int, ...]
+_ENUMERATED = 10_000  # elements up to which overlap is found exactly
+
+
+class MetaArray:
+    """What a tensor on `meta` holds. Never changed.
+
+    root    the array whose memory it would share: itself, unless it is a view
+    offset  of its first element from the root's, in elements
+    """
+
+    __slots__ = ("dtype", "offset", "root", "shape", "strides")
+
+    def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.strides = strides
+        self.root = self if root is None else root
+        self.offset = offset
+
+    def __repr__(self) -> str:
+        return f"MetaArray({self.shape}, {self.dtype.name}, strides={self.strides}, offset={self.offset})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        root = None if self.root is self else self.root
+        return (MetaArray, (self.shape, self.dtype, self.strides, root, self.offset))
+
+
+class MetaBackend(Backend):
+    """No memory, no values: kernels have nothing to do, and reading a value raises NoDataError."""
+
+    name = "Meta"
+    device_type = "meta"
+
+    # ---- memory
+
+    def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> MetaArray:
+        return MetaArray(tuple(shape), dtype, row_major(shape) if strides is None else tuple(strides))
+
+    def strided(self, root: MetaArray, shape: Ints, strides: Ints, offset: int) -> MetaArray:
+        return MetaArray(tuple(shape), root.dtype, tuple(strides), root.root, root.offset + offset)
+
+    def strides(self, array: MetaArray) -> Ints:
+        return array.strides
+
+    def dtype_of(self, array: MetaArray) -> DType:
+        return array.dtype
+
+    def partly_overlap(self, a: MetaArray, b: MetaArray) -> bool:
+        if a.root is not b.root:
+            return False
+        if _layout(a) == _layout(b):
+            return False
+        first, second = _span(a), _span(b)
+        if not first or not second or first[-1] < second[0] or second[-1] < first[0]:
+            return False
+        if len(first) > _ENUMERATED or len(second) > _ENUMERATED:
+            return False
+        return not set(_places(a)).isdisjoint(_places(b))
+
+    # ---- values: there are none
+
+    def copy(self, target: MetaArray, source: MetaArray) -> None:
+        pass
+
+    def fill(self, target: MetaArray, value: Any) -> None:
+        pass
+
+    def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> MetaArray:
+        return self.empty(shape, dtype, device)
+
+    def to_host(self, array: MetaArray) -> bytes:
+        raise NoDataError("cannot copy out of a meta tensor: it has no data; make one with empty_like(..., device=...) instead")
+
+    def item(self, array: MetaArray) -> bool | int | float | complex:
+        raise NoDataError("item: a meta tensor has no value")
+
+    def adopt(self, value: Any) -> MetaArray | None:
+        return value if isinstance(value, MetaArray) else None
+
+    def as_array(self, value: Any) -> MetaArray:
+        assert isinstance(value, MetaArray)
+        return value
+
+    def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> MetaArray:
+        from turnout.dtypes import uint64
+
+        return self.empty(shape, uint64, device)
+
+
+def row_major(shape: Ints) -> Ints:
+    """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
+    strides: list[int] = []
+    step = 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(length, 1)
+    return tuple(reversed(strides))
+
+
+def _layout(array: MetaArray) -> tuple[Any, ...]:
+    """What makes two arrays of one root the same elements in the same order."""
+    kept = tuple((n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1)
+    return (array.offset, kept)
+
+
+def _span(array: MetaArray) -> range:
+    """From its first to its last element."""
+    if 0 in array.shape:
+        return range(0)
+    reach = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    return range(array.offset, array.offset + reach + 1)
+
+
+def _places(array: MetaArray) -> Iterator[int]:
+    steps = [range(0, n * s, s) if s else (0,) for n, s in zip(array.shape, array.strides, strict=True)]
+    return (array.offset + sum(step) for step in product(*steps))

@@ -1,0 +1,34 @@
+"""The Meta table. The shape functions in core do all the work, so every structured operator has the same kernel: nothing.
+
+Operators whose output shape depends on values cannot run here, and say so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.errors import NoDataError
+from turnout.native.tables import structured_operators
+from turnout.native.wrappers import Row
+
+
+def nothing(*arrays: Any) -> None:
+    """The outputs have their shapes already."""
+
+
+def needs_values(name: str) -> Any:
+    """The kernel of an operator that cannot run without data."""
+
+    def kernel(*arrays: Any) -> Any:
+        raise NoDataError(f"{name}: the shape of its result depends on values, and a meta tensor has none")
+
+    kernel.__name__ = kernel.__qualname__ = name
+    return kernel
+
+
+def kernels() -> dict[str, Any]:
+    """Operator -> kernel, for every structured operator that there is."""
+    table: dict[str, Any] = {name: Row(nothing, pointwise=True) for name in structured_operators()}
+    table["aten::arange.start_out"] = nothing
+    table["aten::nonzero"] = needs_values("nonzero")
+    return table

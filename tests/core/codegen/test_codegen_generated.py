@@ -1,0 +1,307 @@
+"""The generator: deterministic, honest about drift, and what it generates says what the schema says."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import turnout
+from turnout.codegen import catalogue, files, source
+from turnout.codegen.__main__ import main
+from turnout.codegen.functions import function_source
+from turnout.codegen.methods import method_source, operator_methods
+from turnout.codegen.typestubs import overloads
+from turnout.generated import groups, operators
+from turnout.native.model import load, parse
+from turnout.registry import REGISTRY, Library
+
+
+def packet(text, name, *, methods=False):
+    functions = parse(text)
+    packets = catalogue.method_packets(functions) if methods else catalogue.function_packets(functions, "")
+    return next(p for p in packets if p.name == name)
+
+
+# ---- the committed files
+
+
+def test_generating_twice_gives_the_same_text():
+    first, _ = files.standard_files()
+    second, _ = files.standard_files()
+    assert first == second
+
+
+def test_the_committed_files_are_up_to_date():
+    made, _ = files.standard_files()
+    assert files.stale(made) == ""
+
+
+def test_every_kernel_that_the_yaml_names_exists():
+    assert [str(p) for p in files.missing_kernels(load(files.STANDARD))] == []
+
+
+def test_check_prints_a_diff_of_what_is_stale(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "operators.py"
+    path.write_text("a = 1\nb = 2\n")
+    monkeypatch.setattr("turnout.codegen.__main__.standard_files", lambda: ({path: "a = 1\nb = 3\n"}, []))
+    assert main(["--check"]) == 1
+    printed = capsys.readouterr()
+    assert "-b = 2\n+b = 3" in printed.out
+    assert "generated files are stale" in printed.err
+    assert path.read_text() == "a = 1\nb = 2\n"
+    assert main([]) == 0
+    assert main(["--check"]) == 0
+
+
+def test_it_runs_by_its_path_when_the_generated_modules_are_broken(tmp_path):
+    folder = tmp_path / "turnout"
+    subprocess.run(["cp", "-r", str(files.PACKAGE), str(folder)], check=True)
+    (folder / "generated" / "operators.py").write_text("raise RuntimeError('broken')\n")
+    done = subprocess.run([sys.executable, str(folder / "codegen")], capture_output=True, text=True, check=False)
+    assert done.stdout == "turnout/generated/operators.py\n"
+    assert (folder / "generated" / "operators.py").read_text() == (files.GENERATED / "operators.py").read_text()
+
+
+# ---- tables
+
+
+def test_every_operator_is_defined_with_its_stub_and_cache():
+    for schema, stub, cache, tags, device_check, device_guard in operators.OPERATORS:
+        name = schema[: schema.index("(")]
+        op = REGISTRY.find(name)
+        assert op.call is stub
+        assert op.cache is cache
+        assert stub.__qualname__ == name
+        assert (op.tags, op.device_check, op.device_guard) == (tags, device_check, device_guard)
+
+
+def test_structured_operators_list_whom_they_serve():
+    served, precomputed = groups.STRUCTURED["aten::add.out"]
+    assert served["aten::add.Tensor"] == "functional"
+    assert served["aten::add_.Tensor"] == "inplace"
+    assert served["aten::add.Scalar"] == "functional"
+    assert served["aten::add.out"] == "out"
+    assert precomputed == {}
+
+
+def test_arity_errors_name_the_operator():
+    with pytest.raises(TypeError) as caught:
+        turnout.ops.aten.add.Tensor()
+    assert str(caught.value) == "aten::add.Tensor() missing 2 required positional arguments: 'self' and 'other'"
+
+
+# ---- functions
+
+
+def test_private_and_backward_operators_get_no_function():
+    text = """
+- func: _hidden(Tensor self) -> Tensor
+- func: f_backward(Tensor self) -> Tensor
+- func: f(Tensor self) -> Tensor
+  autogen: f.out
+- func: g(Tensor self) -> Tensor
+  variants: method
+"""
+    (only,) = catalogue.function_packets(parse(text), "")
+    assert only.name == "f"
+    assert [f.name for f in only.all] == ["f"]
+
+
+def test_one_overload_is_its_stub_with_out_added():
+    text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    assert function_source(packet(text, "f")) == [
+        "def f(input, *, out=None):",
+        '    """aten::f, aten::f.out"""',
+        "    if out is not None:",
+        "        return op_f__out(input, out=out)",
+        "    include, keep = DISPATCH()",
+        "    try:",
+        "        ks = (input.keys | include) & keep",
+        "        kernel = K_f[ks]",
+        "    except (KeyError, AttributeError, TypeError):",
+        "        return miss('aten::f', (input,))",
+        "    return kernel(ks, input)",
+    ]
+
+
+def test_several_outputs_are_a_tuple():
+    text = """
+- func: f(Tensor self) -> (Tensor values, Tensor indices)
+- func: f.values(Tensor self, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)
+"""
+    lines = function_source(packet(text, "f"))
+    assert lines[2:5] == [
+        "    if out is not None:",
+        "        values, indices = out_tuple('aten::f.values', out, 2)",
+        "        return op_f__values(input, values=values, indices=indices)",
+    ]
+
+
+def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():
+    text = "- func: f.Tensor(Tensor self, Tensor other, *, int n=2) -> Tensor\n- func: f.Scalar(Tensor self, Scalar other) -> Tensor"
+    lines = function_source(packet(text, "f"))
+    assert lines[0] == "def f(input, other, **kwargs):"
+    assert "        return P_f(input, other)" in lines
+    assert lines[-1] == "    return kernel(ks, input, other, 2)"
+
+
+def test_a_reduction_over_everything_takes_the_short_way_too():
+    text = """
+- func: f(Tensor self) -> Tensor
+  variants: function, method
+- func: f.dim(Tensor self, int[1]? dim, bool keepdim=False) -> Tensor
+  variants: function, method
+"""
+    assert method_source(packet(text, "f", methods=True)) == [
+        "",
+        "def f(self, *args, **kwargs):",
+        "    if args or kwargs:",
+        "        if len(args) > 1 and all_ints(args):",
+        "            args = (args,)",
+        "        return P_f(self, *args, **kwargs)",
+        "    include, keep = DISPATCH()",
+        "    try:",
+        "        ks = (self.keys | include) & keep",
+        "        kernel = K_f[ks]",
+        "    except (KeyError, AttributeError, TypeError):",
+        "        return P_f(self)",
+        "    return kernel(ks, self)",
+    ]
+
+
+def test_other_packets_are_called():
+    text = "- func: f(Tensor self, int n) -> Tensor\n- func: f.dim(Tensor self, int dim, int n) -> Tensor"
+    lines = function_source(packet(text, "f"))
+    assert lines[0] == "def f(*args, **kwargs):"
+    assert lines[-1] == "    return P_f(*args, **kwargs)"
+    assert '            kwargs["self"] = kwargs.pop("input")' in lines
+
+
+# ---- methods
+
+
+def test_a_method_with_one_overload_is_the_stub():
+    text = "- func: f(Tensor self, int n) -> Tensor\n  variants: method"
+    assert method_source(packet(text, "f", methods=True)) == ["", "f = op_f"]
+
+
+def test_a_method_whose_self_stands_elsewhere():
+    text = "- func: f(Tensor condition, Tensor self, *, int n=1) -> Tensor\n  variants: method"
+    assert method_source(packet(text, "f", methods=True)) == [
+        "",
+        "def f(self, condition, *, n=1):",
+        "    return op_f(condition, self, n=n)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("int[] size", "only"),
+        ("int[1]? dim, bool keepdim=False", "leading"),
+        ("int[1] shifts, int[1] dims=[]", ""),
+        ("int dim0, int dim1", ""),
+        ("Tensor other", ""),
+    ],
+)
+def test_int_lists_that_may_be_written_one_by_one(arguments, expected):
+    text = f"- func: f(Tensor self, {arguments}) -> Tensor\n  variants: method"
+    assert catalogue.int_list_spreads(packet(text, "f", methods=True), method=True) == expected
+
+
+def test_python_operators_exist_where_their_operators_do():
+    text = "- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n- func: neg(Tensor self) -> Tensor"
+    made = operator_methods(parse(text))
+    assert set(made) == {"__add__", "__radd__", "__neg__"}
+    assert made["__add__"][-1] == "    return kernel(ks, self, other, 1)"
+    assert "        return binary(self, other, op_add__Tensor, None)" in made["__add__"]
+
+
+def test_type_stubs_have_one_signature_per_overload():
+    text = """
+- func: f(Tensor self, int[] size, *, ScalarType? dtype=None) -> Tensor
+  variants: function, method
+- func: f.out(Tensor self, int[] size, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)
+"""
+    assert overloads(packet(text, "f"), method=False, spread="") == [
+        "def f(input: Tensor, size: Sequence[_int], *, dtype: DType | type | None = ..., out: Tensor | None = None) -> Tensor: ..."
+    ]
+    assert overloads(packet(text, "f", methods=True), method=True, spread="only") == [
+        "@overload",
+        "def f(self, size: Sequence[_int], *, dtype: DType | type | None = ...) -> Tensor: ...",
+        "@overload",
+        "def f(self, *size: _int, dtype: DType | type | None = ...) -> Tensor: ...",
+    ]
+
+
+# ---- names
+
+
+def test_stubs_that_would_share_a_name_are_refused():
+    text = "- func: f.a(Tensor self) -> Tensor\n- func: f__a(Tensor self, int x) -> Tensor"
+    with pytest.raises(ValueError) as caught:
+        catalogue.unique_identifiers(parse(text))
+    assert str(caught.value) == "aten::f.a and aten::f__a would have one stub, f__a; rename an overload"
+    with pytest.raises(ValueError) as caught:
+        catalogue.unique_identifiers(parse("- func: as_int(Tensor self) -> Tensor"))
+    assert str(caught.value) == "aten::as_int: its stub would hide as_int, which stubs call; rename it"
+
+
+def test_imports_are_filled_lines():
+    assert source.imports("m", ["b", "a"]) == ["from m import (", "    a, b,", ")"]
+    assert source.imports("m", []) == []
+
+
+# ---- a third party's file
+
+YAML = """
+- func: mine::double(int x) -> int
+- func: mine::half.int(int x) -> int
+  dispatch: {CompositeImplicitAutograd: halves.half_int}
+"""
+
+
+def test_a_third_party_gets_one_file(tmp_path, monkeypatch):
+    (tmp_path / "my.yaml").write_text(YAML)
+    out = tmp_path / "my_generated.py"
+    arguments = ["--yaml", str(tmp_path / "my.yaml"), "--out", str(out), "--module", "my_kernels"]
+    assert main(arguments) == 0
+    assert main([*arguments, "--check"]) == 0
+    (tmp_path / "my_kernels").mkdir()
+    (tmp_path / "my_kernels" / "__init__.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "my_kernels" / "halves.py").write_text("def half_int(x):\n    return x // 2\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    spec = importlib.util.spec_from_file_location("my_generated", out)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with Library("mine") as library:
+        module.install(library)
+        assert module.double(3) == 6
+        assert module.half(7) == 3
+        assert turnout.ops.mine.double(5) == 10
+    with pytest.raises(turnout.errors.StaleOperatorError):
+        module.double(3)
+    for name in ("my_kernels", "my_kernels.halves"):
+        sys.modules.pop(name, None)
+
+
+def test_bad_input_writes_nothing_and_says_why(tmp_path, capsys):
+    path = tmp_path / "my.yaml"
+    out = tmp_path / "out.py"
+    path.write_text("- func: double(int x) -> int\n  varaints: function\n")
+    assert main(["--yaml", str(path), "--out", str(out), "--namespace", "mine"]) == 2
+    assert capsys.readouterr().err == f"codegen: {path}:2: double: unknown field 'varaints'; did you mean 'variants'?\n"
+    path.write_text("- func: double(int x) -> int\n")
+    assert main(["--yaml", str(path), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == "codegen: --namespace is needed: some entries of the yaml do not write theirs\n"
+    assert main(["--yaml", str(path), "--out", str(out), "--namespace", "mine"]) == 2
+    assert capsys.readouterr().err == "codegen: --module is needed: the kernel double is named without one\n"
+    assert not out.exists()
+
+
+def test_the_package_of_the_generator_is_this_one():
+    assert files.PACKAGE == Path(turnout.__file__).parent

@@ -1,0 +1,177 @@
+"""Entries together: variants in groups, delegation, and the variants that autogen makes."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnout.errors.native import DeclarationError
+from turnout.native.model import parse
+
+
+def problems(text, **options):
+    with pytest.raises(DeclarationError) as caught:
+        parse(text, source="f.yaml", **options)
+    return [str(p) for p in caught.value.problems]
+
+
+STRUCTURED = """\
+- func: f(Tensor self, Tensor other) -> Tensor
+  structured_delegate: f.out
+- func: f.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)
+  structured: True
+"""
+
+
+def test_a_scalar_overload_may_delegate_to_the_tensor_operator():
+    functions = parse(STRUCTURED + "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  structured_delegate: f.out")
+    scalar = functions["f.Scalar"]
+    assert functions.delegate_of(scalar) is functions["f.out"]
+    assert [f.name for f in functions.group_of(scalar)] == ["f.Scalar"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("- func: f.int(Tensor self, int other) -> Tensor", "structured_delegate: f.out has other arguments"),
+        ("- func: f.one(Tensor self) -> Tensor", "structured_delegate: f.out has other arguments"),
+        ("- func: g(Tensor self, Scalar other) -> Tensor", "structured_delegate: f.out has other arguments"),
+    ],
+)
+def test_delegating_to_an_operator_with_other_arguments_is_a_problem(entry, expected):
+    (text,) = problems(f"{STRUCTURED}{entry}\n  structured_delegate: f.out")
+    assert expected in text
+    assert text.startswith("f.yaml:5: ")
+
+
+def test_two_functions_with_the_same_arguments_are_a_problem():
+    assert problems(STRUCTURED + "- func: f.too(Tensor self, Tensor other) -> Tensor") == [
+        "f.yaml:5: f.too: has the same arguments as f in line 1: a call could not choose"
+    ]
+
+
+def test_a_delegate_must_exist_and_be_structured():
+    text = "- func: f(Tensor self) -> Tensor\n  structured_delegate: {}\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    assert problems(text.format("f.uot")) == ["f.yaml:1: f: structured_delegate: no operator 'f.uot'"]
+    assert problems(text.format("f.out")) == [
+        "f.yaml:1: f: structured_delegate: f.out in line 3 is not structured; write structured: True there"
+    ]
+
+
+def test_structured_belongs_on_the_out_variant():
+    assert problems("- func: f(Tensor self) -> Tensor\n  structured: True") == [
+        "f.yaml:1: f: structured belongs on the out variant; the others name it with structured_delegate"
+    ]
+
+
+def test_a_structured_operator_needs_a_functional_variant():
+    assert problems("- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  structured: True") == [
+        "f.yaml:1: f.out: structured: there is no functional variant with the same arguments"
+    ]
+
+
+def test_all_variants_of_a_structured_operator_delegate():
+    text = STRUCTURED.replace("  structured_delegate: f.out\n", "")
+    assert problems(text) == ["f.yaml:1: f: its out variant f.out is structured: write structured_delegate: f.out"]
+
+
+def test_a_delegating_operator_has_no_kernels_of_its_own():
+    text = STRUCTURED.replace("  structured_delegate: f.out\n", "  structured_delegate: f.out\n  dispatch: {CPU: k, SparseCPU: s}\n")
+    assert problems(text) == ["f.yaml:3: f: dispatch: kernels for CPU are those of f.out"]
+
+
+def test_methods_need_self_and_are_no_out_variants():
+    assert problems("- func: f(Tensor x) -> Tensor\n  variants: method") == [
+        "f.yaml:1: f: variants: a method needs an argument 'Tensor self'"
+    ]
+    text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  variants: method"
+    assert problems(text) == ["f.yaml:2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous"]
+    text = "- func: f(Tensor self) -> Tensor\n  variants: method\n  python_module: nn"
+    assert problems(text) == ["f.yaml:1: f: python_module: functions of nn cannot be methods; drop 'method' from variants"]
+
+
+def test_a_function_is_declared_once():
+    text = "- func: f(Tensor self) -> Tensor\n- func: f(Tensor self, int x) -> Tensor"
+    assert problems(text) == ["f.yaml:2: f: declared twice, first in line 1"]
+
+
+def test_structured_operators_run_under_the_device_guard():
+    text = STRUCTURED.replace("  structured: True", "  structured: True\n  device_guard: False")
+    assert problems(text) == ["f.yaml:3: f.out: device_guard: False has no effect on structured operators; drop it"]
+
+
+def test_conventions_are_strict_outside_aten():
+    text = "- func: f(Tensor self, *, Tensor(a!) result) -> Tensor(a!)"
+    assert len(parse(text)) == 1
+    (found,) = problems(text, namespace="mine")
+    assert found.startswith("f.yaml:1: f: schema: out arguments are keyword-only, named out")
+
+
+# ---- autogen
+
+
+def schemas(text):
+    return {f.name: str(f.schema) for f in parse(text) if f.is_generated}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "- func: f(Tensor self, *, bool flag=False) -> Tensor\n  autogen: f.out",
+            {"f.out": "f.out(Tensor self, *, bool flag=False, Tensor(a!) out) -> Tensor(a!)"},
+        ),
+        (
+            "- func: f.ov(Tensor self) -> (Tensor values, Tensor indices)\n  autogen: f.ov_out",
+            {"f.ov_out": "f.ov_out(Tensor self, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))"},
+        ),
+        (
+            "- func: f(Tensor self) -> Tensor[]\n  autogen: f.out",
+            {"f.out": "f.out(Tensor self, *, Tensor(a!)[] out) -> ()"},
+        ),
+        (
+            "- func: f(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None)"
+            " -> Tensor\n  autogen: f.out",
+            {"f.out": "f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
+        ),
+        (
+            "- func: f_(Tensor(a!) self, int n) -> Tensor(a!)\n  autogen: f, f.out",
+            {
+                "f.out": "f.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)",
+                "f": "f(Tensor self, int n) -> Tensor",
+            },
+        ),
+        (
+            "- func: f(Tensor x, Tensor(a!) state) -> Tensor\n  autogen: f_functional, f.out",
+            {
+                "f.out": "f.out(Tensor x, Tensor(a!) state, *, Tensor(b!) out) -> Tensor(b!)",
+                "f_functional": "f_functional(Tensor x, Tensor state) -> (Tensor, Tensor state_out)",
+            },
+        ),
+    ],
+)
+def test_autogen_makes_the_missing_variants(text, expected):
+    assert schemas(text) == expected
+
+
+def test_generated_variants_carry_the_tag_and_join_the_group():
+    functions = parse("- func: f(Tensor self) -> Tensor\n  tags: nondeterministic_seeded\n  autogen: f.out")
+    made = functions["f.out"]
+    assert made.tags == {"generated", "nondeterministic_seeded"}
+    assert dict(made.dispatch) == {"CompositeExplicitAutograd": "autogen:out"}
+    assert (made.device_check, made.device_guard) == ("NoCheck", False)
+    assert made.base is functions["f"]
+    assert functions.group_of(made).functional is functions["f"]
+
+
+def test_autogen_of_what_cannot_be_made_is_a_problem():
+    assert problems("- func: f(Tensor self) -> Tensor\n  autogen: f.uot") == [
+        "f.yaml:1: f: autogen: cannot make f.uot; did you mean 'f.out'?; from this one can be made: f.out"
+    ]
+    assert problems("- func: f(Tensor self) -> bool\n  autogen: f.out") == [
+        "f.yaml:1: f: autogen: cannot make f.out; nothing can be made from this one"
+    ]
+
+
+def test_autogen_of_what_exists_is_a_problem():
+    text = "- func: f(Tensor self) -> Tensor\n  autogen: f.out\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    assert problems(text) == ["f.yaml:1: f: autogen: f.out exists already, in line 3"]

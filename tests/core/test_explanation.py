@@ -1,0 +1,227 @@
+"""explain: the facts of a call that is not made, and how they print."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import turnout
+from turnout import state
+from turnout.errors import CallError, OverloadError, StaleOperatorError, UnknownOperatorError
+from turnout.explanation import explain, find
+from turnout.kernels import FALLTHROUGH
+from turnout.keys import KeySpace
+from turnout.registry import Library, Registry
+
+
+class Handle:
+    """What counts as a tensor for the dispatcher: something with an int of keys."""
+
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+
+    def __repr__(self) -> str:
+        return "handle"
+
+
+def never(*args):
+    raise AssertionError("explain called a kernel")
+
+
+def composite(*args):
+    raise AssertionError("explain called a kernel")
+
+
+@pytest.fixture
+def registry():
+    registry = Registry(KeySpace())
+    registry.keys.add_backend("CPU")
+    core = Library("core", distribution="core-dist", version="0", registry=registry)
+    core.fallback("ADInplaceOrView", FALLTHROUGH)
+    core.fallback("BackendSelect", FALLTHROUGH)
+    return registry
+
+
+@pytest.fixture
+def library(registry):
+    return Library("lib", distribution="lib-dist", version="1.2", registry=registry)
+
+
+@pytest.fixture
+def x(registry):
+    return Handle(registry.keys.tensor_bits("CPU"))
+
+
+def line_of(function) -> str:
+    return f"{__file__}:{function.__code__.co_firstlineno}"
+
+
+def test_the_whole_text_of_a_call_with_a_gradient_kernel_above_a_backend_kernel(registry, library, x):
+    library.define("f(Tensor x, int n=2) -> Tensor")
+    library.impl("f", "Autograd", never)
+    library.impl("f", "CPU", never)
+    text = str(explain(registry.find("lib::f"), x))
+    assert text == (
+        "lib::f(Tensor x, int n=2) -> Tensor\n"
+        "arguments\n"
+        "  x  Handle handle  brings AutogradCPU, ADInplaceOrView, CPU, AutocastCPU (off)\n"
+        "  n  int 2\n"
+        "state\n"
+        "  added    BackendSelect\n"
+        "  removed  AutocastCPU (off until it is switched on)\n"
+        "keys: AutogradCPU, ADInplaceOrView, BackendSelect, CPU\n"
+        f"-> AutogradCPU  never [autograd kernel, registered at Autograd] (lib-dist 1.2, {line_of(never)})\n"
+        "next, if it redispatches: ADInplaceOrView, BackendSelect, CPU\n"
+        "   ADInplaceOrView  fallthrough [backend fallback] (core-dist 0)\n"
+        "   BackendSelect    fallthrough [backend fallback] (core-dist 0)\n"
+        f"-> CPU              never [kernel] (lib-dist 1.2, {line_of(never)})"
+    )
+
+
+def test_a_composite_kernel_ends_the_path_since_it_calls_other_operators(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", "CompositeImplicitAutograd", composite)
+    found = explain(registry.find("lib::f"), x)
+    assert [(s.key, s.reason, s.at) for s in found.path] == [
+        ("AutogradCPU", "math kernel", "CompositeImplicitAutograd")
+    ]
+    assert found.chosen.is_chosen
+
+
+def test_keys_without_a_kernel_are_shown_as_passed_over_or_missing(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    found = explain(registry.find("lib::f"), x)
+    assert [(s.key, s.verdict) for s in found.hops[0].steps] == [
+        ("AutogradCPU", "no kernel, passed over: no argument requires a gradient"),
+        ("ADInplaceOrView", "fallthrough"),
+        ("BackendSelect", "fallthrough"),
+        ("CPU", "missing"),
+    ]
+    assert not found.chosen.is_chosen
+
+
+def test_a_tracked_only_kernel_says_why_it_is_left_out(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", "Autograd", never, tracked_only=True)
+    library.impl("f", "CPU", never)
+    op = registry.find("lib::f")
+    assert explain(op, x).hops[0].steps[0].verdict == "left out: no argument requires a gradient"
+    tracked = Handle(x.keys | 1)
+    assert [s.key for s in explain(op, tracked).path] == ["AutogradCPU", "CPU"]
+    assert explain(op, tracked).arguments[0].keys[-1] == "tracked"
+
+
+def test_an_ambiguous_slot_is_named(registry, library, x):
+    library.functionality("Sparse", per_backend="Sparse", after="Dense", backend_key=True)
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", "SparseCPU", never)
+    library.impl("f", "CompositeImplicitAutograd", composite)
+    keys = registry.keys
+    sparse = Handle(keys.bit("Sparse") | keys.backend_bit("CPU") | keys.bit("AutogradOther"))
+    found = explain(registry.find("lib::f"), sparse)
+    assert (found.chosen.key, found.chosen.verdict) == ("AutogradOther", "ambiguous autogradother")
+    assert len(found.hops) == 1
+
+
+def test_what_the_state_adds_and_removes_is_shown_and_used(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", "Autograd", never)
+    library.impl("f", "CPU", never)
+    with state.below_autograd():
+        found = explain(registry.find("lib::f"), x)
+    assert found.state.removed == ["AutocastCPU (off until it is switched on)", "Autograd"]
+    assert [s.key for s in found.path] == ["CPU"]
+
+
+def test_no_grad_is_shown(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    with turnout.no_grad():
+        found = explain(registry.find("lib::f"), x)
+    assert not found.state.grad_enabled
+    assert "  no_grad  gradients are not recorded\n" in str(found)
+
+
+def test_lists_of_tensors_bring_the_keys_of_all_of_them(registry, library, x):
+    library.define("f(Tensor[] xs) -> Tensor")
+    library.impl("f", "CPU", never)
+    found = explain(registry.find("lib::f"), [x, Handle(0)])
+    assert found.arguments[0].value == "[Handle handle, Handle handle]"
+    assert "CPU" in found.arguments[0].keys
+
+
+def test_a_packet_is_explained_by_the_overload_that_the_call_would_choose(registry, library, x):
+    library.define("f.int(int n) -> int")
+    library.define("f.str(str s) -> int")
+    packet = registry.packet("lib", "f")
+    assert explain(packet, 3).operator == "lib::f.int"
+    assert explain(packet, "a").operator == "lib::f.str"
+    with pytest.raises(OverloadError):
+        explain(packet, None)
+
+
+def test_the_explanation_as_data_goes_through_json(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", never)
+    data = json.loads(json.dumps(explain(registry.find("lib::f"), x).to_dict()))
+    assert data["operator"] == "lib::f"
+    assert data["hops"][0]["steps"][-1] == {
+        "key": "CPU",
+        "verdict": "chosen",
+        "reason": "kernel",
+        "at": "CPU",
+        "kernel": "never",
+        "form": "unboxed",
+        "distribution": "lib-dist",
+        "version": "1.2",
+        "source": line_of(never),
+        "note": "",
+    }
+
+
+def test_explaining_fills_no_cache(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", never)
+    op = registry.find("lib::f")
+    explain(op, x)
+    assert op.cache == {}
+
+
+def test_wrong_arguments_are_the_errors_of_the_call(registry, library, x):
+    library.define("f(Tensor x) -> Tensor")
+    with pytest.raises(CallError):
+        explain(registry.find("lib::f"), x, x)
+
+
+def test_an_operator_that_was_undone_is_a_clear_error(registry, x):
+    with Library("gone", registry=registry) as gone:
+        op = gone.define("gone::f(Tensor x) -> Tensor")
+    with pytest.raises(StaleOperatorError) as caught:
+        explain(op, x)
+    assert str(caught.value) == "gone::f is gone: the library that defined it was undone; look the operator up again"
+
+
+@pytest.mark.parametrize("name", ["add", "aten::add"])
+def test_a_name_without_overload_finds_the_packet(name):
+    assert find(name) is turnout.ops.aten.add
+
+
+@pytest.mark.parametrize("name", ["add.Tensor", "aten::add.Tensor"])
+def test_a_name_with_overload_finds_the_operator(name):
+    assert find(name) is turnout.ops.aten.add.Tensor
+
+
+def test_public_functions_and_methods_are_found():
+    assert find(turnout.add) is turnout.ops.aten.add
+    assert find(turnout.Tensor.add) is turnout.ops.aten.add
+    assert find(turnout.zeros) is turnout.ops.aten.zeros
+
+
+def test_what_is_no_operator_is_refused():
+    with pytest.raises(UnknownOperatorError):
+        find("aten::no_such_operator")
+    with pytest.raises(TypeError) as caught:
+        find(3)
+    assert str(caught.value) == (
+        "explain: expected an operator, a function of an operator or a name such as 'aten::add', got 3"
+    )

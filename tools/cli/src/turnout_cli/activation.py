@@ -1,0 +1,35 @@
+"""Activates what can be activated: questions about kernels are about all installed plugins, not only those in use."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from turnout_cli.output import note
+
+if TYPE_CHECKING:
+    from turnout.plugins.records import PluginRecord
+
+BROKEN = ("failed", "incompatible", "conflict", "blocked")
+
+
+def activate_all() -> list[PluginRecord]:
+    """Activate every plugin that can be; all records, with the states in which that left them."""
+    from turnout import plugins
+    from turnout.errors import TurnoutError
+
+    for record in plugins.all_plugins():
+        if record.state == "discovered":
+            # Why it failed stands in its record.
+            with contextlib.suppress(TurnoutError):
+                plugins.activate(record.name)
+    return plugins.all_plugins()
+
+
+def activate_with_note() -> list[PluginRecord]:
+    """The same, with a line on the standard error when some are broken."""
+    records = activate_all()
+    broken = [record.name for record in records if record.state in BROKEN]
+    if broken:
+        note(f"without {', '.join(broken)}: broken, `turnout doctor` says why")
+    return records

@@ -1,0 +1,54 @@
+"""How facts are printed: tables and lines through rich for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+WIDE = 200  # columns where the output is no terminal: nothing is cut off in a file or a pipe
+
+
+def console(*, stderr: bool = False) -> Any:
+    """A console that prints text as it is: no markup, no colours of its own choosing."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr, markup=False, highlight=False, soft_wrap=True)
+    if not made.is_terminal:
+        made.width = max(WIDE, made.width)
+    return made
+
+
+def print_json(facts: Any) -> None:
+    """Facts as JSON on the standard output."""
+    click.echo(json.dumps(facts, indent=2, default=str))
+
+
+def print_table(
+    titles: Sequence[str], rows: Iterable[Sequence[object]], *, styles: dict[str, str] | None = None
+) -> None:
+    """A table without frames; a cell whose text is a key of `styles` is coloured."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in titles:
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell), style=(styles or {}).get(str(cell), "")) for cell in row))
+    screen = console()
+    screen.soft_wrap = False
+    screen.print(table)
+
+
+def print_lines(*lines: str) -> None:
+    """Lines as they are."""
+    for line in lines:
+        click.echo(line)
+
+
+def note(line: str) -> None:
+    """A line beside the facts, on the standard error."""
+    click.echo(line, err=True)

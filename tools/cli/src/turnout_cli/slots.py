@@ -1,0 +1,138 @@
+"""`lock` and `diff`: which kernel of which version serves each slot, as a file for bug reports and CI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from turnout_cli.activation import activate_with_note
+from turnout_cli.main import facts
+from turnout_cli.output import print_json, print_lines
+
+FORMAT = 1
+SECTIONS = ("versions", "plugins", "slots")
+
+
+def locked() -> dict[str, Any]:
+    """The state of this process with all usable plugins active: versions, plugins, and what serves each slot.
+
+    A slot is `[kernel, reason, distribution and version]`; slots that fall through or that nothing serves are left out.
+    """
+    import platform
+
+    import turnout
+    from turnout.registry import REGISTRY
+
+    records = activate_with_note()
+    slots: dict[str, dict[str, list[str]]] = {}
+    for name, op in sorted(REGISTRY.operators.items()):
+        if op.is_defined:
+            entries = op.table().items()
+            slots[name] = {
+                key: [entry.kernel.name, entry.reason, entry.kernel.origin]
+                if entry.kernel is not None
+                else ["", entry.reason, ""]
+                for key, entry in entries
+                if entry.kernel is None or not entry.kernel.is_fallthrough
+            }
+    return {
+        "format": FORMAT,
+        "versions": {"turnout": turnout.__version__, "python": platform.python_version()},
+        "plugins": {f"{r.name} of {r.distribution}": f"{r.version} {r.state}" for r in records},
+        "slots": slots,
+    }
+
+
+def text_of(found: dict[str, Any]) -> str:
+    """A lock as JSON with a line for each operator, so that versions of the file can be compared line by line."""
+    head = {key: value for key, value in found.items() if key != "slots"}
+    lines = json.dumps(head, indent=1)[:-2] + ',\n "slots": {\n'
+    rows = [f"  {json.dumps(name)}: {json.dumps(slots)}" for name, slots in found["slots"].items()]
+    return lines + ",\n".join(rows) + "\n }\n}\n"
+
+
+@click.command
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
+@facts
+def lock(output: Path | None, as_json: bool) -> None:
+    """Write down which kernel of which version serves each slot. The output is JSON with and without --json."""
+    text = text_of(locked())
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+        print_lines(f"wrote {output}")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A lock file. Raises click.ClickException with the reason when it is none."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _Unreadable(f"{path} cannot be read as a lock file: {error}") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise _Unreadable(f"{path} is not a lock file of format {FORMAT}; `turnout lock -o FILE` writes one")
+    wrong = [name for name in SECTIONS if not isinstance(found.get(name), dict)]
+    if wrong:
+        raise _Unreadable(f"{path} has no table {wrong[0]!r}; `turnout lock -o FILE` writes a whole one")
+    return found
+
+
+class _Unreadable(click.ClickException):
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        click.echo(f"turnout: {self.message}", err=True)
+
+
+def changes(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """What differs, as rows {what, old, new}; None where one side has nothing."""
+    found = []
+    for section in ("versions", "plugins"):
+        found += _different(section.removesuffix("s") + " ", old[section], new[section])
+    for name in sorted(old["slots"].keys() | new["slots"].keys()):
+        before, after = old["slots"].get(name), new["slots"].get(name)
+        if before is None or after is None:
+            found.append({"what": f"operator {name}", "old": _count(before), "new": _count(after)})
+        else:
+            found += _different(f"{name} @ ", before, after)
+    return found
+
+
+def _count(slots: dict[str, Any] | None) -> str | None:
+    return None if slots is None else f"{len(slots)} slots"
+
+
+def _different(label: str, old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
+    keys = sorted(old.keys() | new.keys())
+    return [{"what": label + k, "old": old.get(k), "new": new.get(k)} for k in keys if old.get(k) != new.get(k)]
+
+
+@click.command
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path), required=False)
+@facts
+@click.pass_context
+def diff(ctx: click.Context, old: Path, new: Path | None, as_json: bool) -> None:
+    """Show what changed from the lock file OLD to NEW, or to this environment. Exit code 1 if something did."""
+    found = changes(read(old), read(new) if new is not None else json.loads(text_of(locked())))
+    if as_json:
+        print_json(found)
+    elif not found:
+        print_lines("nothing has changed")
+    for row in [] if as_json else found:
+        print_lines(f"{row['what']}: {_shown(row['old'])} -> {_shown(row['new'])}")
+    if found:
+        ctx.exit(1)
+
+
+def _shown(side: Any) -> str:
+    if side is None:
+        return "nothing"
+    if isinstance(side, list):
+        kernel, reason, origin = side
+        return f"{kernel or 'none'} [{reason}] ({origin})"
+    return str(side)
