@@ -3,52 +3,78 @@
 An operator is declared once, as a schema; what runs when it is called is decided by dispatch keys, and the kernels for each
 key come from separately installed packages. `turnout.explain(op, *args)` says why a kernel ran.
 
-Where to start reading: `docs/notes/0001-how-the-parts-fit.md` in the repository, then `table` (the whole policy on one
-screen), `operators` (how a call resolves) and `registry` (how kernels get there).
+Where to start reading: `table` (the whole policy on one screen), `operators` (how a call resolves), `registry` (how kernels get
+there). `docs/notes/0001-how-the-parts-fit.md` in the repository is the map.
 
 Importing this module loads no plugin, no array library and nothing that is not needed to look up an operator.
 """
 
 from __future__ import annotations
 
+from turnout import config as config
 from turnout import errors as errors
-from turnout.autograd import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from turnout.devices import Device, device
-from turnout.dtypes import (
-    DType,
-    bfloat16,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    get_default_dtype,
-    int8,
-    int16,
-    int32,
-    int64,
-    promote_types,
-    set_default_dtype,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from turnout import plugins as plugins
+from turnout.autograd import enable_grad as enable_grad
+from turnout.autograd import inference_mode as inference_mode
+from turnout.autograd import is_grad_enabled as is_grad_enabled
+from turnout.autograd import no_grad as no_grad
+from turnout.autograd import set_grad_enabled as set_grad_enabled
+from turnout.devices import Device as Device
+from turnout.devices import device as device
+from turnout.dtypes import DType as DType
+from turnout.dtypes import bfloat16 as bfloat16
 from turnout.dtypes import bool_ as bool
 from turnout.dtypes import complex64 as cfloat
+from turnout.dtypes import complex64 as complex64
 from turnout.dtypes import complex128 as cdouble
+from turnout.dtypes import complex128 as complex128
+from turnout.dtypes import float16 as float16
 from turnout.dtypes import float16 as half
 from turnout.dtypes import float32 as float
+from turnout.dtypes import float32 as float32
 from turnout.dtypes import float64 as double
+from turnout.dtypes import float64 as float64
+from turnout.dtypes import get_default_dtype as get_default_dtype
+from turnout.dtypes import int8 as int8
+from turnout.dtypes import int16 as int16
 from turnout.dtypes import int16 as short
 from turnout.dtypes import int32 as int
+from turnout.dtypes import int32 as int32
+from turnout.dtypes import int64 as int64
 from turnout.dtypes import int64 as long
-from turnout.errors import TurnoutError
-from turnout.keys import DispatchKeySet
-from turnout.ops import ops
-from turnout.tensors import Tensor
-from turnout.native import standard as _standard
-from turnout.generated.functions import *
+from turnout.dtypes import promote_types as promote_types
+from turnout.dtypes import set_default_dtype as set_default_dtype
+from turnout.dtypes import uint8 as uint8
+from turnout.dtypes import uint16 as uint16
+from turnout.dtypes import uint32 as uint32
+from turnout.dtypes import uint64 as uint64
+from turnout.errors import TurnoutError as TurnoutError
+from turnout.generated.functions import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout.keys import DispatchKeySet as DispatchKeySet
+from turnout.native import standard
+from turnout.ops import ops as ops
+from turnout.tensors import Tensor as Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from turnout import autograd as autograd
+    from turnout import library as library
+    from turnout import nn as nn
+    from turnout import schema as schema
+    from turnout.explanation import explain as explain
+    from turnout.factories import as_tensor as as_tensor
+    from turnout.factories import tensor as tensor
+    from turnout.interop import from_dlpack as from_dlpack
+    from turnout.interop import from_numpy as from_numpy
+    from turnout.modes import DispatchMode as DispatchMode
+    from turnout.modes import as_subclass as as_subclass
+    from turnout.python_dispatcher import PythonDispatcher as PythonDispatcher
+    from turnout.random import Generator as Generator
+    from turnout.random import manual_seed as manual_seed
+    from turnout.serialization import load as load
+    from turnout.serialization import save as save
+    from turnout.shapes.promotion import result_type as result_type
+    from turnout.tracing import trace_dispatch as trace_dispatch
 
 dtype = DType
 contiguous_format = "contiguous_format"
@@ -57,7 +83,7 @@ channels_last = "channels_last"
 strided = "strided"
 __version__ = "0.1.0"
 
-_standard.install()
+standard.install()
 
 # Names that are loaded when they are first used: "module" or "module:attribute".
 _LAZY = {
@@ -72,6 +98,7 @@ _LAZY = {
     "library": "turnout.library",
     "load": "turnout.serialization:load",
     "manual_seed": "turnout.random:manual_seed",
+    "nn": "turnout.nn",
     "result_type": "turnout.shapes.promotion:result_type",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",

@@ -1,7 +1,7 @@
 """What generated functions and methods call besides stubs: the rare ways a call is written.
 
-The generated code takes the common case itself and comes here when that missed: an operand that is no tensor, `out=` with
-several outputs, sizes written one by one.
+The generated code takes the common case itself and comes here when that missed: an operand that is no tensor, `out=`
+with several outputs, sizes written one by one.
 """
 
 from __future__ import annotations
@@ -51,10 +51,7 @@ def number_dtype(value: Any) -> DType:
 
 def all_ints(values: tuple[Any, ...]) -> bool:
     """Whether sizes or dims were written one by one: x.sum(0, 1). A bool is a flag, not a dim."""
-    for value in values:
-        if value.__class__ is bool or not hasattr(value, "__index__"):
-            return False
-    return True
+    return all(hasattr(value, "__index__") and value.__class__ is not bool for value in values)
 
 
 def spread(values: tuple[Any, ...]) -> Any:
@@ -71,8 +68,14 @@ def out_tuple(op_name: str, out: Any, count: int) -> Any:
 
 def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
     """Options given beside `out=`: what `out` has already, or an error. Raises CallError."""
+    if dtype is not None:
+        from turnout.calling import as_dtype
+
+        dtype = as_dtype(op_name, "dtype", dtype)
     if dtype is not None and dtype is not out.dtype:
-        raise CallError(f"{op_name}: dtype {dtype.name} is asked for, but out has dtype {out.dtype.name}; leave dtype away")
+        raise CallError(
+            f"{op_name}: dtype {dtype.name} is asked for, but out has dtype {out.dtype.name}; leave dtype away"
+        )
     if device is not None and str(device) != str(out.device):
         raise CallError(f"{op_name}: device {device} is asked for, but out is on {out.device}; leave device away")
 

@@ -322,13 +322,13 @@ def _step(op: Operator, plan: Plan, step: PlanStep) -> Step:
         kernel.form,
         (library.distribution or library.name) if library is not None else "",
         library.version if library is not None else "",
-        "" if kernel.is_fallthrough else _source(kernel),
+        "" if kernel.is_fallthrough else source_of(kernel),
         note,
     )
 
 
-def _source(kernel: Kernel) -> str:
-    """`file:line`, or why there is none: a kernel whose module cannot be imported is still the one that is chosen."""
+def source_of(kernel: Kernel) -> str:
+    """`file:line` of a kernel, or why there is none: one that cannot be imported is still the one that is chosen."""
     try:
         return kernel.source
     except (ImportError, AttributeError) as error:

@@ -32,15 +32,16 @@ def tensor(
     """
     place = _place(device)
     if isinstance(data, Tensor):
-        made = data.detach().clone() if device is None else data.detach().to(place, copy=True)
+        made = data.detach().clone() if device is None else data.detach().to(device=place, copy=True)
         made = made if dtype is None else made.to(dtype)
     else:
-        made = _from_array(data, dtype, place) or _from_numbers(data, dtype, place)
+        found = _from_array(data, dtype, place)
+        made = _from_numbers(data, dtype, place) if found is None else found
     return made.requires_grad_() if requires_grad else made
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None = None) -> Tensor:
-    """`data` as a tensor, over the same memory where it is a tensor or an array that fits already. Raises as `tensor` does."""
+    """`data` as a tensor, over the same memory where it is one or an array that fits. Raises as `tensor` does."""
     place = None if device is None else _place(device)
     if not isinstance(data, Tensor):
         adopted = (place or default_device()).backend.adopt(data)
@@ -48,8 +49,9 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None
             return tensor(data, dtype=dtype, device=device)
         data = wrap(adopted, _place(device))
     if place is not None and data.device != place:
-        data = data.to(place)
-    return data if dtype is None or data.dtype is dtype else data.to(dtype)
+        data = data.to(device=place)
+    made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)
+    return made
 
 
 def _place(device: str | Device | None) -> Device:
@@ -125,13 +127,13 @@ def _flat(data: Any, shape: tuple[int, ...], depth: int) -> Iterator[Any]:
     if depth == len(shape):
         if not _is_number(data):
             kind = f"a sequence at depth {depth}" if _is_sequence(data) else f"{type(data).__name__}"
-            raise CallError(f"tensor: expected numbers in nested sequences of one shape, got {kind} where a number belongs")
+            raise CallError(f"tensor: expected numbers in nested sequences of one shape, got {kind} as a number")
         yield data
         return
     if not _is_sequence(data):
-        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got {type(data).__name__}")
+        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got {data!r}")
     if len(data) != shape[depth]:
-        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got one of length {len(data)}")
+        raise CallError(f"tensor: expected a sequence of length {shape[depth]} at dim {depth}, got length {len(data)}")
     for element in data:
         yield from _flat(element, shape, depth + 1)
 

@@ -69,12 +69,12 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
     if force:
         tensor = tensor.detach()
         made = tensor.device.backend.numpy(tensor.array)
-        return made if made is not None else numpy(tensor.to("cpu"))
+        return made if made is not None else numpy(tensor.to(device="cpu"))
     if tensor.requires_grad:
         raise CallError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
     made = tensor.device.backend.numpy(tensor.array)
     if made is None:
-        raise CallError(f"numpy: the tensor is on {tensor.device}; use .to('cpu').numpy(), or .numpy(force=True)")
+        raise CallError(f"numpy: the tensor is on {tensor.device}; use .cpu().numpy(), or .numpy(force=True)")
     return made
 
 
@@ -101,9 +101,9 @@ def from_numpy(array: Any) -> Tensor:
         if elements.foreign_dtype(array.dtype) is None or not array.dtype.isnative:
             raise DTypeError(f"from_numpy: no tensor has dtype {array.dtype}")
         raise DTypeError(
-            f"from_numpy: strides {array.strides} of an array of {array.dtype} are negative or no whole elements; copy it first"
+            f"from_numpy: strides {array.strides} are negative or no multiples of the element size; copy the array first"
         )
-    if not adopted.flags.writeable:
+    if not getattr(array, "flags", adopted.flags).writeable:
         warnings.warn("from_numpy: the array is read-only; writing into the tensor will fail", UserWarning,
         stacklevel=2)
     return wrap(adopted, place.backend.current_device())
@@ -139,7 +139,7 @@ def from_dlpack(value: Any) -> Tensor:
     Raises CallError for an object without them or on a device that no backend has, BufferError from the exporter.
     """
     if not hasattr(value, "__dlpack__") or not hasattr(value, "__dlpack_device__"):
-        raise CallError(f"from_dlpack: expected an object with __dlpack__ and __dlpack_device__, got {type(value).__name__}")
+        raise CallError(f"from_dlpack: {type(value).__name__} has no __dlpack__ and __dlpack_device__")
     kind, index = value.__dlpack_device__()
     name = DLPACK_DEVICES.get(int(kind))
     if name is None:

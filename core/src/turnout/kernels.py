@@ -71,7 +71,8 @@ class Kernel:
         """The function's own name, for people."""
         if self.is_fallthrough:
             return "fallthrough"
-        return self.label or getattr(self.fn, "__qualname__", None) or getattr(self.fn, "__name__", repr(self.fn))
+        name = self.label or getattr(self.fn, "__qualname__", None) or getattr(self.fn, "__name__", repr(self.fn))
+        return str(name).rpartition("<locals>.")[2]
 
     @property
     def source(self) -> str:
@@ -136,7 +137,8 @@ def bind(kernel: Kernel, op: Operator, key: str, *, below: bool = False) -> Call
     `below` says that the slot was reached from Autograd or ADInplaceOrView: a kernel that calls operators with the same
     tensors must then run with both excluded, or they would be recorded twice.
     """
-    fn = kernel.fn.__wrapped__ if isinstance(kernel.fn, LazyFunction) else kernel.fn
+    lazy = kernel.binder is None and isinstance(kernel.fn, LazyFunction)
+    fn = kernel.fn.__wrapped__ if lazy else kernel.fn
     if kernel.binder is not None:
         call = kernel.binder(op, kernel, key)
     elif kernel.form == INTERNAL:

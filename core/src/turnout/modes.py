@@ -61,6 +61,9 @@ class DispatchMode:
             DISPATCH.set((include & ~PYTHON, keep))
 
 
+_SLOTS = tuple(slot for slot in Tensor.__slots__ if slot != "__weakref__")
+
+
 def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
     """The tensor's array as an instance of `cls`, over the same memory and with the same history for gradients.
 
@@ -75,9 +78,10 @@ def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
     if cls is Tensor:
         return plain
     made = object.__new__(cls)
-    for slot in ("array", "device", "keys", "gmask", "node", "nr", "ver", "storage", "view", "offset"):
-        setattr(made, slot, getattr(plain, slot))
-    if made.view is not None and made.storage is not None:
+    for slot in _SLOTS:
+        if hasattr(plain, slot):
+            setattr(made, slot, getattr(plain, slot))
+    if made.view_of is not None and made.storage is not None:
         made.storage.views.append(weakref.ref(made))
     if hasattr(cls, HANDLER):
         _require_key()
@@ -88,7 +92,7 @@ def as_subclass(tensor: Tensor, cls: type[Tensor]) -> Any:
 def _plain_alias(tensor: Tensor) -> Tensor:
     """A plain tensor over the same memory; through the operator when a gradient is to find its way back."""
     if not tensor.gmask:
-        return tensor.alias(tensor.array, tensor.offset)
+        return tensor.new_alias(tensor.array, tensor.storage_offset())
     include, keep = DISPATCH.get()
     made: Tensor = REGISTRY.find("aten::alias").redispatch((tensor.keys | include) & keep & ~PYTHON, tensor)
     return made

@@ -114,7 +114,7 @@ def default_generator(device: str | Device = "cpu") -> Generator:
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generators of all devices over from a seed; those of devices that are used later start from it too.
+    """Start the default generators of all devices over from a seed, those that are made later included.
 
     Returns the default generator of the default device.
     """

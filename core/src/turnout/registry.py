@@ -52,6 +52,20 @@ class Registry:
             raise UnknownOperatorError(texts.unknown_operator(qualified_name, self))
         return op
 
+    def key_name(self, key: str) -> str:
+        """The present name of a key that kernels can be registered at, those of plugins that are not active included.
+
+        Kernels may come before the plugin of their backend; they wait. Raises UniverseError for an unknown key.
+        """
+        try:
+            return self.keys.canonical(key)
+        except UniverseError:
+            from turnout import plugins
+
+            if self._follows_config and key in plugins.catalog().key_names():
+                return key
+            raise
+
     def packet(self, namespace: str, name: str) -> Packet | None:
         """All overloads of a name, or None."""
         return self.packets.get(namespace, {}).get(name)
@@ -337,7 +351,7 @@ class Library:
         )  # fmt: skip
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
-                key = registry.keys.canonical(key)
+                key = registry.key_name(key)
             known = registry.operators.get(qualified)
             if known is not None and known.is_defined and _has_signature(kernel):
                 from turnout.schema.kernels import check_kernel_signature
@@ -381,7 +395,7 @@ class Library:
             fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label
         )
         with registry.lock:
-            key = registry.keys.canonical(key)
+            key = registry.key_name(key)
             if key in registry.fallbacks:
                 raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
             registry.fallbacks[key] = kernel

@@ -88,7 +88,7 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 class Memory:
-    """A storage as pickle sees it: one object for all tensors that share it, so that pickle's own memo keeps them together.
+    """A storage as pickle sees it: one object for all tensors that share it, which pickle's own memo keeps together.
 
     It holds the storage, whose id therefore stays its own while the record lives.
     """
@@ -188,7 +188,7 @@ class _Writer:
         if isinstance(obj, DType):
             return {"dtype": obj.name}
         raise CallError(
-            f"save: {where} is a {type(obj).__name__}; files hold tensors, numbers, strings and None in dicts, lists and tuples"
+            f"save: {where} is a {type(obj).__name__}; files hold tensors, numbers, strings, None, dicts, lists, tuples"
         )
 
     def container(self, obj: Any, where: str) -> Any:
@@ -269,7 +269,8 @@ class _Reader:
         if not isinstance(head, dict) or head.get("format") != FORMAT:
             raise self.wrong("its data.json does not say so")
         if head.get("version") != VERSION:
-            raise FileFormatError(f"load: {self.name} has format version {head.get('version')}, this reads version {VERSION}")
+            found = head.get("version")
+            raise FileFormatError(f"load: {self.name} has format version {found}, this Turnout reads version {VERSION}")
         self.storages = head.get("storages", [])
         try:
             return self.object(head.get("object"))

@@ -72,13 +72,13 @@ class Tensor(TensorMethods):
     node     the tape's node that made it, or None; `nr`, set with it, says which of the node's outputs
     ver      the version, while nothing shares its memory; then `storage.ver` counts
     storage  None until the tensor is first aliased
-    view     None, or the `View` record
+    view_of  None, or the `View` record
     offset   in elements from the storage's root; set when `storage` is
     extra    None, or a dict of what is rarely there: the gradient of a leaf, hooks
     """
 
     __slots__ = (
-        "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "nr", "offset", "storage", "ver", "view",
+        "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "nr", "offset", "storage", "ver", "view_of",
     )  # fmt: skip
 
     array: Any
@@ -89,7 +89,7 @@ class Tensor(TensorMethods):
     nr: int
     ver: int
     storage: Storage | None
-    view: View | None
+    view_of: View | None
     offset: int
     extra: dict[str, Any] | None
 
@@ -197,7 +197,7 @@ class Tensor(TensorMethods):
                     storage = self.storage = Storage(self.array, self.ver)
         return storage
 
-    def alias(self, array: Any, offset: int) -> Tensor:
+    def new_alias(self, array: Any, offset: int) -> Tensor:
         """A new untracked tensor over the same storage. Not an operator: kernels of view operators use it."""
         made = wrap(array, self.device)
         made.storage = self.shared_storage()
@@ -210,14 +210,14 @@ class Tensor(TensorMethods):
 
     @property
     def _base(self) -> Tensor | None:
-        return None if self.view is None else self.view.base
+        return None if self.view_of is None else self.view_of.base
 
     def live_views(self) -> Iterator[Tensor]:
         """The views of this base that are still alive."""
         if self.storage is not None:
             for reference in list(self.storage.views):
                 view = reference()
-                if view is not None and view.view is not None and view.view.base is self:
+                if view is not None and view.view_of is not None and view.view_of.base is self:
                     yield view
 
     # ---- gradients: the fields are core's, what they mean is the Autograd functionality's
@@ -400,7 +400,7 @@ class Tensor(TensorMethods):
         return format(self.item(), spec) if self.shape == () and spec else repr(self)
 
     def __copy__(self) -> Tensor:
-        made = self.alias(self.array, self.storage_offset())
+        made = self.new_alias(self.array, self.storage_offset())
         made.set_gmask(self.gmask)
         if self.gmask:
             made.node, made.nr = self.node, self.nr
@@ -427,6 +427,6 @@ def wrap(array: Any, device: Device) -> Tensor:
     t.node = None
     t.ver = CLOCK.epoch
     t.storage = None
-    t.view = None
+    t.view_of = None
     t.extra = None
     return t

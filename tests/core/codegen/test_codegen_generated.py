@@ -105,10 +105,13 @@ def test_private_and_backward_operators_get_no_function():
   autogen: f.out
 - func: g(Tensor self) -> Tensor
   variants: method
+- func: h_(Tensor(a!) self) -> Tensor(a!)
+  variants: method
+  autogen: h, h.out
 """
     (only,) = catalogue.function_packets(parse(text), "")
     assert only.name == "f"
-    assert [f.name for f in only.all] == ["f"]
+    assert [f.name for f in only.all] == ["f", "f.out"]
 
 
 def test_one_overload_is_its_stub_with_out_added():
@@ -214,7 +217,9 @@ def test_int_lists_that_may_be_written_one_by_one(arguments, expected):
 
 
 def test_python_operators_exist_where_their_operators_do():
-    text = "- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n- func: neg(Tensor self) -> Tensor"
+    text = (
+        "- func: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n- func: neg(Tensor self) -> Tensor"
+    )
     made = operator_methods(parse(text))
     assert set(made) == {"__add__", "__radd__", "__neg__"}
     assert made["__add__"][-1] == "    return kernel(ks, self, other, 1)"
@@ -304,4 +309,4 @@ def test_bad_input_writes_nothing_and_says_why(tmp_path, capsys):
 
 
 def test_the_package_of_the_generator_is_this_one():
-    assert files.PACKAGE == Path(turnout.__file__).parent
+    assert Path(turnout.__file__).parent == files.PACKAGE

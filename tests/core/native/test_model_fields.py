@@ -76,9 +76,7 @@ def test_remaining_fields_and_their_defaults():
 
 
 def test_an_out_variant_without_dispatch_has_a_kernel_named_out():
-    f = parse(
-        "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
-    )["f.out"]
+    f = parse("- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)")["f.out"]
     assert dict(f.dispatch) == {"CompositeImplicitAutograd": "f_out"}
 
 
@@ -156,9 +154,9 @@ def test_a_misspelled_field_with_nothing_near_lists_the_fields():
 
 
 def test_dispatch_and_manual_registration_exclude_each_other():
-    assert problems(
-        "- func: f(Tensor self) -> Tensor\n  manual_kernel_registration: True\n  dispatch: {CPU: g}"
-    ) == ["f.yaml:3: f: dispatch together with manual_kernel_registration: the kernels would not be registered"]
+    assert problems("- func: f(Tensor self) -> Tensor\n  manual_kernel_registration: True\n  dispatch: {CPU: g}") == [
+        "f.yaml:3: f: dispatch together with manual_kernel_registration: the kernels would not be registered"
+    ]
 
 
 def test_a_bad_schema_shows_its_column():
@@ -210,7 +208,10 @@ def test_precomputed_lines_must_be_a_list():
 
 def test_all_problems_of_a_file_are_reported_together():
     with pytest.raises(DeclarationError) as caught:
-        parse("- func: f(Tensor self) -> Tensor\n  tag: core\n- func: g(Tensor x) -> Tensor\n  variants: method", source="f.yaml")
+        parse(
+            "- func: f(Tensor self) -> Tensor\n  tag: core\n- func: g(Tensor x) -> Tensor\n  variants: method",
+            source="f.yaml",
+        )
     assert str(caught.value) == (
         "2 problems\n"
         "  f.yaml:2: f: unknown field 'tag'; did you mean 'tags'?\n"

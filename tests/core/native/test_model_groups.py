@@ -23,7 +23,9 @@ STRUCTURED = """\
 
 
 def test_a_scalar_overload_may_delegate_to_the_tensor_operator():
-    functions = parse(STRUCTURED + "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  structured_delegate: f.out")
+    functions = parse(
+        STRUCTURED + "- func: f.Scalar(Tensor self, Scalar other) -> Tensor\n  structured_delegate: f.out"
+    )
     scalar = functions["f.Scalar"]
     assert functions.delegate_of(scalar) is functions["f.out"]
     assert [f.name for f in functions.group_of(scalar)] == ["f.Scalar"]
@@ -75,7 +77,9 @@ def test_all_variants_of_a_structured_operator_delegate():
 
 
 def test_a_delegating_operator_has_no_kernels_of_its_own():
-    text = STRUCTURED.replace("  structured_delegate: f.out\n", "  structured_delegate: f.out\n  dispatch: {CPU: k, SparseCPU: s}\n")
+    text = STRUCTURED.replace(
+        "  structured_delegate: f.out\n", "  structured_delegate: f.out\n  dispatch: {CPU: k, SparseCPU: s}\n"
+    )
     assert problems(text) == ["f.yaml:3: f: dispatch: kernels for CPU are those of f.out"]
 
 
@@ -84,9 +88,13 @@ def test_methods_need_self_and_are_no_out_variants():
         "f.yaml:1: f: variants: a method needs an argument 'Tensor self'"
     ]
     text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  variants: method"
-    assert problems(text) == ["f.yaml:2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous"]
+    assert problems(text) == [
+        "f.yaml:2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous"
+    ]
     text = "- func: f(Tensor self) -> Tensor\n  variants: method\n  python_module: nn"
-    assert problems(text) == ["f.yaml:1: f: python_module: functions of nn cannot be methods; drop 'method' from variants"]
+    assert problems(text) == [
+        "f.yaml:1: f: python_module: functions of nn cannot be methods; drop 'method' from variants"
+    ]
 
 
 def test_a_function_is_declared_once():

@@ -1,9 +1,10 @@
 """`python -m turnout.codegen`: write the generated files of core, or with --yaml and --out one file of a third party.
 
-Exit status: 0 done or up to date; 1 stale files (--check), or kernels that the yaml names and nobody wrote; 2 something is
-wrong with the input, nothing written.
+Exit status: 0 done or up to date; 1 stale files (--check), or kernels that the yaml names and nobody wrote; 2 something
+is wrong with the input, nothing written.
 
-Run by its path, `python core/src/turnout/codegen`, it does not import what it generates: the way out when that is broken.
+Run by its path, `python core/src/turnout/codegen`, it does not import what it generates: the way out when that is
+broken.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--yaml", type=Path, metavar="FILE", help="a native function file of your own")
     parser.add_argument("--out", type=Path, metavar="FILE.py", help="where its stubs and functions go")
     parser.add_argument("--namespace", help="the namespace of entries that name none; needed with --yaml")
-    parser.add_argument("--module", help="the module in which --yaml's kernels are, for entries whose kernel has no dots")
+    parser.add_argument(
+        "--module", help="the module in which --yaml's kernels are, for entries whose kernel has no dots"
+    )
     given = parser.parse_args(arguments)
     if (given.yaml is None) != (given.out is None):
         parser.error("--yaml and --out go together")

@@ -1,7 +1,7 @@
 """The text of the public functions: `turnout.add(input, other, *, alpha=1, out=None)` from one packet's overloads.
 
-Three forms: one overload is its stub with `out=` added; several where one takes tensors only have that one's stub inline and
-go to the packet when it misses; the rest call the packet.
+Three forms: one overload is its stub with `out=` added; several where one takes tensors only have that one's stub
+inline and go to the packet when it misses; the rest call the packet.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def preamble(packets: list[Packet], body: list[str], operators: str) -> list[str
     lines = imports("turnout.bindings", [n for n in dict.fromkeys(names) if n in used or (n == "packet" and called)])
     if operators:
         lines += imports("turnout.calling", [n for n in STUB_GLOBALS if n in used])
-        stubs = [f for f in used_stubs(packets)]
+        stubs = list(used_stubs(packets))
         lines += imports(operators, [f"{identifier(f)} as {stub_name(f)}" for f in stubs if stub_name(f) in used])
         lines += imports(operators, [cache_name(f) for f in stubs if cache_name(f) in used])
     lines += ["", *(f"{packet_name(p)} = packet({p.namespace!r}, {p.name!r})" for p in called)] if called else []
@@ -83,7 +83,11 @@ def function_source(packet: Packet) -> list[str]:
 
 def _doc(packet: Packet) -> str:
     names = ", ".join(f.qualified_name for f in packet.all)
-    return f'"""{names}"""' if len(names) < 100 else f'"""{packet.all[0].qualified_name} and {len(packet.all) - 1} other overloads"""'
+    return (
+        f'"""{names}"""'
+        if len(names) < 100
+        else f'"""{packet.all[0].qualified_name} and {len(packet.all) - 1} other overloads"""'
+    )
 
 
 def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) -> list[str]:
@@ -93,7 +97,10 @@ def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) ->
     signature = None
     if out is not None:
         parts = [python_name(a.name) + (f"={default_source(a)}" if a.has_default else "") for a in schema.positional]
-        keywords = [f"{python_name(a.name)}={default_source(a)}" if a.has_default else python_name(a.name) for a in schema.kwarg_only]
+        keywords = [
+            f"{python_name(a.name)}={default_source(a)}" if a.has_default else python_name(a.name)
+            for a in schema.kwarg_only
+        ]
         signature = ", ".join([*parts, "*", *keywords, "out=None"])
         prologue += ["if out is not None:", *("    " + line for line in _out_call(base, out))]
     spreads = int_list_spreads(packet, method=False) if schema.self_argument is None else ""
@@ -172,13 +179,14 @@ def _keyword_fixes(packet: Packet) -> list[str]:
     if not packet.outs:
         return []
     lines = ['if kwargs.get("out", 0) is None:', '    del kwargs["out"]']
-    names = {tuple(a.name for a in f.schema.out_arguments) for f in packet.outs} - {("out",)}
-    if len(names) == 1:
-        own = next(iter(names))
-        targets = ", ".join(f'kwargs["{n}"]' for n in own)
-        if len(own) == 1:
-            lines += ['elif "out" in kwargs:', f'    {targets} = kwargs.pop("out")']
-        else:
-            qualified = packet.outs[0].qualified_name
-            lines += ['elif "out" in kwargs:', f'    {targets} = out_tuple({qualified!r}, kwargs.pop("out"), {len(own)})']
-    return lines
+    names = {tuple(a.name for a in f.schema.out_arguments) for f in packet.outs}
+    own = next(iter(names - {("out",)}), None)
+    if own is None or len(names - {("out",)}) > 1:
+        return lines
+    targets = ", ".join(f'kwargs["{n}"]' for n in own)
+    # A packet such as max has out variants of both kinds: one tensor for max(x), two for max(x, dim).
+    several = 'kwargs.get("out").__class__ in (tuple, list)' if ("out",) in names else '"out" in kwargs'
+    given = 'kwargs.pop("out")'
+    if len(own) > 1:
+        given = f"out_tuple({packet.outs[0].qualified_name!r}, {given}, {len(own)})"
+    return [*lines, f"elif {several}:", f"    {targets} = {given}"]

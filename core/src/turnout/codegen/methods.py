@@ -35,8 +35,8 @@ COMMUTATIVE: dict[str, tuple[str, ...]] = {
     "__radd__": ("add",), "__rmul__": ("mul",), "__rsub__": ("rsub",), "__rand__": ("bitwise_and", "__and__"),
     "__ror__": ("bitwise_or", "__or__"), "__rxor__": ("bitwise_xor", "__xor__"),
 }
-# Reflected: operator that takes (other, self), and what stands in for a missing (Scalar, Tensor) overload: an operator that
-# self goes through before it is multiplied, or "tensor", which makes a tensor of the number.
+# Reflected: operator that takes (other, self), and what stands in for a missing (Scalar, Tensor) overload: an operator
+# that self goes through before it is multiplied, or "tensor", which makes a tensor of the number.
 REFLECTED: dict[str, tuple[str, str]] = {
     "__rtruediv__": ("div", "reciprocal"), "__rpow__": ("pow", ""), "__rmod__": ("remainder", ""),
     "__rfloordiv__": ("floor_divide", "tensor"), "__rmatmul__": ("matmul", ""),
@@ -62,11 +62,22 @@ def methods_text(functions: NativeFunctions, source: str) -> str:
     lines = [header("Methods of tensors, and Python's operators on them.", source)]
     lines += imports("turnout.bindings", [n for n in _BINDINGS if n in used] + (["packet"] if called else []))
     lines += imports("turnout.calling", [n for n in STUB_GLOBALS if n in used])
-    # Methods shadow nothing: in a class body, `sum` is the stub until a method of that name is made, so stubs get a prefix.
-    lines += imports("turnout.generated.operators", [f"{identifier(f)} as op_{identifier(f)}" for f in functions if f"op_{identifier(f)}" in used])
+    # Methods shadow nothing: in a class body, `sum` is the stub until a method of that name is made, so stubs get a
+    # prefix.
+    lines += imports(
+        "turnout.generated.operators",
+        [f"{identifier(f)} as op_{identifier(f)}" for f in functions if f"op_{identifier(f)}" in used],
+    )
     lines += imports("turnout.generated.operators", [cache_name(f) for f in functions if cache_name(f) in used])
     lines += ["", *(f"{packet_name(p)} = packet({p.namespace!r}, {p.name!r})" for p in called)]
-    lines += ["", "", "class TensorMethods:", '    """What `Tensor` inherits: one method for each operator with a method variant."""', "", "    __slots__ = ()"]
+    lines += [
+        "",
+        "",
+        "class TensorMethods:",
+        '    """What `Tensor` inherits: one method for each operator with a method variant."""',
+        "",
+        "    __slots__ = ()",
+    ]
     return "\n".join([*lines, *indented(body)]) + "\n"
 
 

@@ -13,12 +13,13 @@ from turnout.stubs import STUB_GLOBALS, stub_source
 Resolve = Callable[[NativeFunction, str], str]
 
 OPERATORS_NOTE = """
-# One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made current.
+# One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made
+# current.
 OPERATORS = ("""
 
 KERNELS_NOTE = """
-# One row per kernel that the yaml names: operator, dispatch key, and what runs. `module:function` is imported when the kernel
-# is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
+# One row per kernel that the yaml names: operator, dispatch key, and what runs. `module:function` is imported when the
+# kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 KERNELS = ("""
 
 GROUPS_NOTE = """
@@ -26,8 +27,8 @@ GROUPS_NOTE = """
 GROUPS = ("""
 
 STRUCTURED_NOTE = """
-# Structured operator -> (the operators its shape function and kernels serve, with their kind; what precomputed arguments
-# replace, added ones under "").
+# Structured operator -> (the operators its shape function and kernels serve, with their kind; what precomputed
+# arguments replace, added ones under "").
 STRUCTURED = {"""
 
 
@@ -37,7 +38,11 @@ def operators_text(functions: NativeFunctions, source: str, resolve: Resolve) ->
     lines = [header("Operators: their call stubs, and what `import turnout` registers.", source)]
     lines += imports("turnout.calling", list(STUB_GLOBALS))
     for f in functions:
-        lines += ["", f"{cache_name(f)} = {{}}", stub_source(f.schema, f.qualified_name, identifier(f), cache_name(f)).rstrip()]
+        lines += [
+            "",
+            f"{cache_name(f)} = {{}}",
+            stub_source(f.schema, f.qualified_name, identifier(f), cache_name(f)).rstrip(),
+        ]
     lines += ["", OPERATORS_NOTE]
     for f in functions:
         flags = f"{sorted_tuple(f.tags)}, {f.device_check == 'ExactSame'}, {f.device_guard}"

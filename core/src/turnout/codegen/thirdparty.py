@@ -1,7 +1,8 @@
 """The one generated file of a third party: stubs, tables and public functions of the operators in its own yaml.
 
-The file has `install(library)`, which defines the operators with their stubs and registers the kernels. Use it instead of
-`turnout.native.load_yaml` where PyYAML should not be needed at run time, or calls should not pay the first compilation.
+The file has `install(library)`, which defines the operators with their stubs and registers the kernels. Use it instead
+of `turnout.native.load_yaml` where PyYAML should not be needed at run time, or calls should not pay the first
+compilation.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def thirdparty_text(functions: NativeFunctions, source: str, module: str | None)
             raise ValueError(f"--module is needed: the kernel {kernel} is named without one")
         return f"{'.'.join(parts)}:{name}"
 
-    lines = [header(f"The operators of {source}: stubs, tables, functions.", source), *imports("turnout.calling", list(STUB_GLOBALS))]
+    lines = [
+        header(f"The operators of {source}: stubs, tables, functions.", source),
+        *imports("turnout.calling", list(STUB_GLOBALS)),
+    ]
     for f in functions:
         stub = stub_source(f.schema, f.qualified_name, stub_name(f), cache_name(f)).rstrip()
         lines += ["", f"{cache_name(f)} = {{}}", "", "", stub, ""]
@@ -60,5 +64,7 @@ def thirdparty_text(functions: NativeFunctions, source: str, module: str | None)
         lines.append(f"    ({f.schema_text!r}, {stub_name(f)}, {cache_name(f)}, {flags}),")
     lines += [")", "", "for _row in OPERATORS:", '    _row[1].__qualname__ = _row[0][:_row[0].index("(")]']
     lines += [_KERNELS_NOTE, *kernel_rows(functions, reference), ")", _INSTALL, ""]
-    packets = [p for name in sorted({f.python_module or "" for f in functions}) for p in function_packets(functions, name)]
+    packets = [
+        p for name in sorted({f.python_module or "" for f in functions}) for p in function_packets(functions, name)
+    ]
     return "\n".join([*lines, *functions_lines(packets)]) + "\n"

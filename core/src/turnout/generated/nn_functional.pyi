@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from turnout.devices import Device
 from turnout.dtypes import DType
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 
 def cross_entropy_loss(input: Tensor, target: Tensor, weight: Tensor | None = ..., reduction: _int = ..., ignore_index: _int = ..., label_smoothing: _float = ...) -> Tensor: ...
 def gelu(input: Tensor, *, approximate: _str = ..., out: Tensor | None = None) -> Tensor: ...

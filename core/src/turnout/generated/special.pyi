@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from turnout.devices import Device
 from turnout.dtypes import DType
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 
 
 __all__ = []

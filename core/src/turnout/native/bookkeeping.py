@@ -71,7 +71,7 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
     storage = made.storage
     if made is viewed or storage is None or storage is not viewed.storage:
         return
-    old = viewed.view
+    old = viewed.view_of
     link = (op, rest, index)
     multi = index is not None
     no_grad = not GRAD.get()[0]
@@ -81,7 +81,7 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
         base, chain = old.base, (*old.chain, link)
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
-    made.view = View(base, chain, storage.ver, multi, no_grad)
+    made.view_of = View(base, chain, storage.ver, multi, no_grad)
     if len(storage.views) >= _PRUNE_AT:
         storage.views = [r for r in storage.views if r() is not None]
     storage.views.append(ref(made))

@@ -107,7 +107,8 @@ def _delegation(f: NativeFunction, group: Group, by_name: dict[str, NativeFuncti
         known = [g.name for g in by_name.values() if g.structured]
         yield f"structured_delegate: no operator '{f.structured_delegate}'{near(f.structured_delegate, known)}"
     elif not target.structured:
-        yield f"structured_delegate: {target.name} in line {target.line} is not structured; write structured: True there"
+        yield f"structured_delegate: {target.name} in line {target.line} is not structured; write structured: True
+        there"
     elif target is not group.out and not takes_numbers_for(f.schema, target.schema):
         yield (
             f"structured_delegate: {target.name} has other arguments\n  {f.schema}\n  {target.schema}\n"
@@ -144,14 +145,16 @@ def _autogen(f: NativeFunction, group: Group, by_name: dict[str, NativeFunction]
         if existing is not None:
             yield f"autogen: {name} exists already, in line {existing.line}"
         elif name not in possible:
-            can = f"from this one can be made: {', '.join(possible)}" if possible else "nothing can be made from this one"
+            can = (
+                f"from this one can be made: {', '.join(possible)}" if possible else "nothing can be made from this one"
+            )
             yield f"autogen: cannot make {name}{near(name, possible)}; {can}"
 
 
 def _completed(group: Group) -> tuple[Group, list[NativeFunction]]:
     """The group with the variants its entries ask for, and those variants."""
-    # differs from torch: PyTorch makes nothing for groups that are CompositeImplicitAutograd and not `core`, whatever their
-    # entries ask for; here matmul.out exists without being written.
+    # differs from torch: PyTorch makes nothing for groups that are CompositeImplicitAutograd and not `core`, whatever
+    # their entries ask for; here matmul.out exists without being written.
     made = complete(group, [name for f in group for name in f.autogen])
     return replace(group, **made), list(made.values())
 

@@ -1,7 +1,7 @@
 """One entry of a native function file -> one `NativeFunction`. Only what an entry says by itself is checked here.
 
-`FIELDS` is the list of fields with the function that reads each; a field that cannot be read is recorded as a problem and
-takes its default, so that the rest of the entry is still looked at.
+`FIELDS` is the list of fields with the function that reads each; a field that cannot be read is recorded as a problem
+and takes its default, so that the rest of the entry is still looked at.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ NOT_DENSE = ("Sparse", "Quantized", "Mkldnn", "NestedTensor", "Zero", "Autograd"
 class Entry:
     """An entry being read: its schema and where its problems go."""
 
-    def __init__(self, schema: FunctionSchema, node: Node, source: str, tags: frozenset[str], problems: list[Problem]) -> None:
+    def __init__(
+        self, schema: FunctionSchema, node: Node, source: str, tags: frozenset[str], problems: list[Problem]
+    ) -> None:
         name = schema.name
         self.schema = schema
         self.node = node
@@ -63,7 +65,9 @@ def _read_entry(
     node: Node, source: str, namespace: str, tags: frozenset[str], problems: list[Problem]
 ) -> NativeFunction | None:
     if not isinstance(node.value, dict):
-        problems.append(Problem(source, node.line, "", wrong_type("an entry", "a mapping with a field 'func'", node.plain())))
+        problems.append(
+            Problem(source, node.line, "", wrong_type("an entry", "a mapping with a field 'func'", node.plain()))
+        )
         return None
     func = node.value.get("func")
     if func is None or not isinstance(func.value, str):
@@ -289,7 +293,9 @@ def _dispatch(entry: Entry, values: dict[str, Any]) -> Any:
             return MappingProxyType({})
         return MappingProxyType({IMPLICIT: default_kernel(entry.schema)})
     if values.get("manual_kernel_registration"):
-        entry.problem("dispatch", "dispatch together with manual_kernel_registration: the kernels would not be registered")
+        entry.problem(
+            "dispatch", "dispatch together with manual_kernel_registration: the kernels would not be registered"
+        )
     if isinstance(raw, str):
         entry.notes.append(f"`dispatch: {raw}` is historic: read as `dispatch: {{{IMPLICIT}: {raw}}}`")
         return MappingProxyType({IMPLICIT: raw})

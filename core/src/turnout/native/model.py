@@ -1,7 +1,9 @@
-"""Native functions: the entries of a `native_functions.yaml`, checked, grouped, and completed by what they autogenerate.
+"""Native functions: the entries of a `native_functions.yaml`, checked, grouped, and completed by what they
+autogenerate.
 
-`load(path)` or `parse(text)` give a `NativeFunctions`. Reading goes in three steps, each of which collects all problems it
-finds: `nodes` reads yaml with lines, `entries` makes one `NativeFunction` per entry, `checks` looks at entries together.
+`load(path)` or `parse(text)` give a `NativeFunctions`. Reading goes in three steps, each of which collects all problems
+it finds: `nodes` reads yaml with lines, `entries` makes one `NativeFunction` per entry, `checks` looks at entries
+together.
 """
 
 from __future__ import annotations
@@ -18,14 +20,14 @@ from turnout.schema.model import Argument, FunctionSchema
 VARIANTS = ("function", "method")
 DEVICE_CHECKS = ("ExactSame", "NoCheck")
 
-# Tags an entry may carry: PyTorch's, and `shares_storage` for a result that is an alias but no differentiable view (detach).
-# `generated` is given to what autogen makes; the kind of the schema says what PyTorch's tags inplace and out say.
+# Tags an entry may carry: PyTorch's, and `shares_storage` for a result that is an alias but no differentiable view
+# (detach). `generated` is given to what autogen makes; the kind of the schema says what PyTorch's tags inplace and out
+# say.
 TAGS = (
-    "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "flexible_layout", "generated", "inplace",
-    "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
-    "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out", "out_variant", "pointwise",
-    "pt2_compliant_tag", "reduction",
-    "shares_storage", "view_copy",
+    "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "flexible_layout", "generated",
+    "inplace", "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
+    "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "out", "out_variant",
+    "pointwise", "pt2_compliant_tag", "reduction", "shares_storage", "view_copy",
 )  # fmt: skip
 
 
@@ -57,7 +59,8 @@ class NativeFunction:
     """One entry.
 
     schema      the declaration; its namespace is that of `namespace` or of the file
-    dispatch    dispatch key -> name of the kernel function. Without a `dispatch` field it is CompositeImplicitAutograd and the
+    dispatch    dispatch key -> name of the kernel function. Without a `dispatch` field it is CompositeImplicitAutograd
+    and the
                 operator's own name; `dispatch: {}` says that kernels come from elsewhere
     autogen     names of the variants to make from this one
     notes       one line for each historic field or spelling that was accepted
@@ -203,13 +206,11 @@ def load(path: str | PathLike[str], *, namespace: str = "aten", tags: Iterable[s
     return parse(Path(path).read_text(encoding="utf-8"), source=fspath(path), namespace=namespace, tags=tags)
 
 
-def parse(
-    text: str, *, source: str = "<text>", namespace: str = "aten", tags: Iterable[str] = ()
-) -> NativeFunctions:
+def parse(text: str, *, source: str = "<text>", namespace: str = "aten", tags: Iterable[str] = ()) -> NativeFunctions:
     """The native functions that a yaml text declares.
 
-    `namespace` is that of entries which name none; `tags` are allowed besides the standard ones. Raises DeclarationError with
-    all problems of the text, ImportError where PyYAML is missing.
+    `namespace` is that of entries which name none; `tags` are allowed besides the standard ones. Raises
+    DeclarationError with all problems of the text, ImportError where PyYAML is missing.
     """
     from turnout.errors.native import DeclarationError, Problem
     from turnout.native.checks import checked

@@ -1,8 +1,9 @@
-"""A third party's native function file at run time: operators defined, kernel names resolved to functions of its module.
+"""A third party's native function file at run time: operators defined, kernel names resolved to functions of its
+module.
 
-Entries are those of core's own file. Kernels at composite keys take tensors. Kernels at backend keys take tensors too, or, with
-`arrays=True` and for structured operators always, the backend's own arrays: then core unwraps and wraps. A kernel for a
-backend that is not there yet waits for it.
+Entries are those of core's own file. Kernels at composite keys take tensors. Kernels at backend keys take tensors too,
+or, with `arrays=True` and for structured operators always, the backend's own arrays: then core unwraps and wraps. A
+kernel for a backend that is not there yet waits for it.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def load_yaml(
     shapes   structured out operator -> its shape function; without it, the kernel that the entry names for Meta
     tags     allowed besides the standard ones
 
-    Raises DeclarationError for all problems of the file together, wrong kernel names among them, KernelSignatureError for a
-    kernel that cannot take the schema's arguments; in either case nothing stays registered.
+    Raises DeclarationError for all problems of the file together, wrong kernel names among them, KernelSignatureError
+    for a kernel that cannot take the schema's arguments; in either case nothing stays registered.
     """
     if isinstance(module, str):
         module = import_module(module)
@@ -124,7 +125,9 @@ def _register(
         source = autogen.source_of(f, functions.by_name, functions.group_of(f)).qualified_name
         kind = "out" if f.schema.kind == "out" else "functional"
         for key in f.dispatch:
-            library.impl(name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant")
+            library.impl(
+                name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant"
+            )
         return
     delegate = functions.delegate_of(f)
     if delegate is not None:
@@ -146,7 +149,12 @@ def _register_structured(
     for key in {META: None, **dict.fromkeys(k for k in delegate.dispatch if is_dense(k))}:
         fn = _no_values if key == META else kernels[delegate.qualified_name, key]
         library.impl(
-            f.qualified_name, key, fn, form=ARRAY, binder=_structured_binder(f.schema.kind, shape, precomputed), waits=True
+            f.qualified_name,
+            key,
+            fn,
+            form=ARRAY,
+            binder=_structured_binder(f.schema.kind, shape, precomputed),
+            waits=True,
         )
 
 
@@ -196,7 +204,9 @@ def install_tables(library: Library, operators: Iterable[Any], kernels: Iterable
             for name, key, path in kernels:
                 if path.startswith("autogen:"):
                     _, kind, source = path.split(":", 2)
-                    library.impl(name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant")
+                    library.impl(
+                        name, key, None, form=INTERNAL, binder=_autogen_binder(kind, source), label="generated variant"
+                    )
                 else:
                     library.impl(name, key, LazyFunction(path).__wrapped__, waits=True)
         except BaseException:

@@ -38,7 +38,7 @@ def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
             storage = self.shared_storage()
         backend = self.device.backend
         shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
-        return self.alias(backend.strided(storage.array, shape, strides, offset), offset)
+        return self.new_alias(backend.strided(storage.array, shape, strides, offset), offset)
 
     return _named(apply_geometry, geometry)
 
@@ -51,7 +51,7 @@ def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
         root = self.shared_storage().array
         backend = self.device.backend
         parts = geometry(array.shape, backend.strides(array), self.offset, *args)
-        return [self.alias(backend.strided(root, shape, strides, at), at) for shape, strides, at in parts]
+        return [self.new_alias(backend.strided(root, shape, strides, at), at) for shape, strides, at in parts]
 
     return _named(apply_geometries, geometry)
 
@@ -330,7 +330,7 @@ def as_strided(
             f"as_strided: size {list(size)}, stride {list(stride)} and offset {offset} reach element {reach - 1} of a storage "
             f"with {available}"
         )
-    return self.alias(backend.strided(root, tuple(size), tuple(stride), offset), offset)
+    return self.new_alias(backend.strided(root, tuple(size), tuple(stride), offset), offset)
 
 
 # ---- several views

@@ -182,7 +182,7 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
         f"{indent}t.node = None",
         f"{indent}t.ver = CLOCK.epoch",
         f"{indent}t.storage = None",
-        f"{indent}t.view = None",
+        f"{indent}t.view_of = None",
         f"{indent}t.extra = None",
         f"{indent}return t",
     ]

@@ -96,14 +96,17 @@ class ArrayBackend(Backend):
 
     def strides(self, array: Any) -> Ints:
         itemsize = array.dtype.itemsize
-        return tuple([s // itemsize for s in array.strides])
+        steps = array.strides
+        if not array.size and not any(steps):  # empty: 0 would read as expanded
+            return row_major(array.shape)
+        return tuple([s // itemsize for s in steps])
 
     def partly_overlap(self, a: Any, b: Any) -> bool:
         if not self.xp.may_share_memory(a, b) or not a.size or not b.size:
             return False
-        if a.shape == b.shape and a.ctypes.data == b.ctypes.data and a.dtype == b.dtype:
-            if all(x == y for n, x, y in zip(a.shape, a.strides, b.strides, strict=True) if n > 1):
-                return False
+        same_start = a.shape == b.shape and a.ctypes.data == b.ctypes.data
+        if same_start and all(x == y for n, x, y in zip(a.shape, a.strides, b.strides, strict=True) if n > 1):
+            return False
         try:
             return bool(self.xp.shares_memory(a, b, max_work=_OVERLAP_WORK))
         except self.xp.exceptions.TooHardError:
@@ -138,8 +141,8 @@ class ArrayBackend(Backend):
         return made
 
     def item(self, array: Any) -> bool | int | float | complex:
-        value = array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype("f4"))
-        return value  # type: ignore[no-any-return]
+        value: bool | int | float | complex = array.astype("f4").item() if array.dtype.kind == "V" else array.item()
+        return value
 
     def adopt(self, value: Any) -> Any:
         """The array itself when its dtype, byte order and strides can be a tensor's, else None."""
@@ -180,6 +183,16 @@ class ArrayBackend(Backend):
 
     def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
         return random_bits(self.xp, shape, seed, offset)
+
+
+def row_major(shape: Ints) -> Ints:
+    """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
+    strides: list[int] = []
+    step = 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(length, 1)
+    return tuple(reversed(strides))
 
 
 class _Memory:

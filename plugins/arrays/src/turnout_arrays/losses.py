@@ -91,7 +91,14 @@ def likelihood(xp: Any) -> Table:
         store(xp, total_weight, total)
 
     def backward(
-        grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any, out: Any
+        grad_output: Any,
+        self: Any,
+        target: Any,
+        weight: Any,
+        reduction: int,
+        ignore_index: int,
+        total_weight: Any,
+        out: Any,
     ) -> Any:
         rows, places, weights, counts = chosen(self, target, weight, ignore_index)
         grad = widen(xp, grad_output)

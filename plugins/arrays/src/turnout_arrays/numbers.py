@@ -26,7 +26,7 @@ def widen(xp: Any, array: Any) -> Any:
 
 
 def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
-    """A kernel's last step: `value` written into `out` with any conversion; without `out`, `value` itself as `dtype`."""
+    """A kernel's last step: `value` written into `out` with any conversion; without `out`, `value` as `dtype`."""
     if out is not None:
         xp.copyto(out, value, casting="unsafe")
         return out

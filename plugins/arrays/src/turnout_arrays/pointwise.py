@@ -1,4 +1,4 @@
-"""Element-wise kernels. Where a ufunc has the operator's meaning it is the row; the others are functions beside the table.
+"""Element-wise kernels. A ufunc that means what the operator means is the row; the others are functions beside it.
 
 Every one takes an optional `out` last and returns the result; rows that opt in with ALWAYS or SAME may be called
 without. Two-byte floats are widened only where an operator takes several steps: a ufunc rounds once by itself.
@@ -207,7 +207,10 @@ def _integers(*values: Any) -> bool:
 
 def comparisons(xp: Any) -> Table:
     """Comparisons and logic: bool out. Bitwise ones keep the dtype."""
-    compare = {"eq": xp.equal, "ne": xp.not_equal, "lt": xp.less, "le": xp.less_equal, "gt": xp.greater, "ge": xp.greater_equal}
+    compare = {
+        "eq": xp.equal, "ne": xp.not_equal, "lt": xp.less, "le": xp.less_equal,
+        "gt": xp.greater, "ge": xp.greater_equal,
+    }  # fmt: skip
     logic = {"and": xp.logical_and, "or": xp.logical_or, "xor": xp.logical_xor}
     bits = {"and": xp.bitwise_and, "or": xp.bitwise_or, "xor": xp.bitwise_xor}
     table: Table = {}

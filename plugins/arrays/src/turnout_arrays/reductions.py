@@ -1,4 +1,4 @@
-"""Reductions. A dim is an int, a list of them, or None or [] for all of them; the result is accumulated in `out`'s dtype.
+"""Reductions. A dim is an int, a list of them, or None or [] for all; the result is accumulated in `out`'s dtype.
 
 Two-byte floats are accumulated in float32 and rounded once at the end.
 """

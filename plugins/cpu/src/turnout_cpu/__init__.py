@@ -1,1 +1,1 @@
-"""Turnout's CPU backend, on NumPy: `plugin` (activation), `backend` (memory), `kernels` (the table), `pool` (threads)."""
+"""The CPU backend, on NumPy: `plugin` (activation), `backend` (memory), `kernels` (the table), `pool` (threads)."""

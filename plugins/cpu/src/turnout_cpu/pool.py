@@ -37,7 +37,9 @@ class Pool:
         if getattr(self._local, "inside", False):
             return 1
         wanted = self._threads()
-        return wanted if wanted > 0 else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        if wanted > 0:
+            return wanted
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     def apply(self, ufunc: Any, inputs: tuple[Any, ...], out: Any) -> Any:
         """`ufunc(*inputs, out)` in pieces, or None where the arrays are no equal blocks of flat memory.

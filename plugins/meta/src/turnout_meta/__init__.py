@@ -1,1 +1,1 @@
-"""Turnout's Meta backend: `plugin` (activation), `backend` (arrays without data), `kernels` (which operators it has)."""
+"""The Meta backend: `plugin` (activation), `backend` (arrays without data), `kernels` (which operators it has)."""

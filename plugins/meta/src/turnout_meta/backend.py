@@ -27,7 +27,9 @@ class MetaArray:
 
     __slots__ = ("dtype", "offset", "root", "shape", "strides")
 
-    def __init__(self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0) -> None:
+    def __init__(
+        self, shape: Ints, dtype: DType, strides: Ints, root: MetaArray | None = None, offset: int = 0
+    ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.strides = strides
@@ -86,7 +88,7 @@ class MetaBackend(Backend):
         return self.empty(shape, dtype, device)
 
     def to_host(self, array: MetaArray) -> bytes:
-        raise NoDataError("cannot copy out of a meta tensor: it has no data; make one with empty_like(..., device=...) instead")
+        raise NoDataError("cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)")
 
     def item(self, array: MetaArray) -> bool | int | float | complex:
         raise NoDataError("item: a meta tensor has no value")

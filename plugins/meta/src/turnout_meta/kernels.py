@@ -1,4 +1,4 @@
-"""The Meta table. The shape functions in core do all the work, so every structured operator has the same kernel: nothing.
+"""The Meta table. Core's shape functions do all the work, so every structured operator has the same kernel: nothing.
 
 Operators whose output shape depends on values cannot run here, and say so.
 """

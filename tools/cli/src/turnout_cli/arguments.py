@@ -64,7 +64,8 @@ def value(text: str) -> Any:
     if re.fullmatch(r"[a-z_]+(:[0-9]+)?", text):
         return text  # a device, a layout, a mode of rounding: texts without blanks need no quotes
     raise click.BadParameter(
-        f"{text!r} is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, [1,2], true, none or 'text'"
+        f"{text!r} is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, [1,2], true, none "
+        "or 'text'"
     )
 
 

@@ -44,9 +44,9 @@ class Commands(click.Group):
                 # The commands say themselves what is broken.
                 warnings.simplefilter("ignore", PluginWarning)
                 return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is: one message instead of a traceback
+        except Exception as error:  # whatever it is: one message
             if ctx.meta.get("turnout.traceback"):
                 raise
             raise Failure(error) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatch
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,19 +32,14 @@ LETTERS = {
 
 def entry_facts(key: str, entry: Entry) -> dict[str, str]:
     """One entry of an operator's table as data."""
+    from turnout.explanation import source_of
+
     kernel = entry.kernel
     facts_of_entry = {"key": key, "reason": entry.reason, "registered_at": entry.key}
     if kernel is None:
         return {**facts_of_entry, "kernel": "", "distribution": "", "source": ""}
-    source = "" if kernel.is_fallthrough else _source(kernel)
+    source = "" if kernel.is_fallthrough else source_of(kernel)
     return {**facts_of_entry, "kernel": kernel.name, "distribution": kernel.origin, "source": source}
-
-
-def _source(kernel: Any) -> str:
-    try:
-        return str(kernel.source)
-    except (ImportError, AttributeError) as error:
-        return f"cannot be imported: {error}"
 
 
 def operators_named(name: str) -> list[Operator]:
@@ -94,7 +89,8 @@ def _rows(op: Operator, entries: dict[str, Entry], everything: bool) -> Iterator
 def explain(operator: str, arguments: tuple[str, ...], as_json: bool) -> None:
     """Say why OPERATOR with ARGUMENTS would run the kernel it would run.
 
-    Arguments are written like float32[2,3], float32[2,3]:grad@cpu, ones(2,3), 3, 2.5, [1,2], true, none, 'text', alpha=2.
+    Arguments are written like float32[2,3], float32[2,3]:grad@cpu, ones(2,3), 3, 2.5, [1,2], true, none, 'text',
+    alpha=2.
     """
     import turnout
     from turnout_cli.arguments import read
@@ -141,11 +137,20 @@ def _served(op: Operator) -> dict[str, Entry]:
 
 
 def _used(matrix: dict[str, dict[str, Entry]]) -> list[str]:
-    """The keys of the columns, lowest first: those where something else than one fallback serves all operators alike."""
+    """The keys of the columns, lowest first: those where operators differ, not those that one fallback serves alike."""
     from turnout.registry import REGISTRY
 
-    used = {key for row in matrix.values() for key in row}
-    return [key for key in REGISTRY.keys.universe.runtime_keys if key in used]
+    kernels: dict[str, set[object]] = {}
+    for row in matrix.values():
+        for key, entry in row.items():
+            kernels.setdefault(key, set()).add("fallback" if _is_plain_fallback(entry) else entry)
+    return [key for key in REGISTRY.keys.universe.runtime_keys if kernels.get(key, {"fallback"}) != {"fallback"}]
+
+
+def _is_plain_fallback(entry: Entry) -> bool:
+    from turnout.registry import REGISTRY
+
+    return entry.kernel is not None and REGISTRY.fallbacks_by_key.get(entry.key) is entry.kernel
 
 
 def _print_matrix(matrix: dict[str, dict[str, Entry]], keys: list[str]) -> None:

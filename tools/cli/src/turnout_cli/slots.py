@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,14 +13,18 @@ from turnout_cli.activation import activate_with_note
 from turnout_cli.main import facts
 from turnout_cli.output import print_json, print_lines
 
+if TYPE_CHECKING:
+    from turnout.kernels import Kernel
+
 FORMAT = 1
-SECTIONS = ("versions", "plugins", "slots")
+SECTIONS = ("versions", "plugins", "fallbacks", "slots")
 
 
 def locked() -> dict[str, Any]:
     """The state of this process with all usable plugins active: versions, plugins, and what serves each slot.
 
-    A slot is `[kernel, reason, distribution and version]`; slots that fall through or that nothing serves are left out.
+    A slot is `[kernel, reason, distribution and version]`. Left out are slots that fall through or that nothing serves,
+    and those that a fallback serves as it serves all operators: it stands under `fallbacks`.
     """
     import platform
 
@@ -27,23 +32,31 @@ def locked() -> dict[str, Any]:
     from turnout.registry import REGISTRY
 
     records = activate_with_note()
-    slots: dict[str, dict[str, list[str]]] = {}
-    for name, op in sorted(REGISTRY.operators.items()):
-        if op.is_defined:
-            entries = op.table().items()
-            slots[name] = {
-                key: [entry.kernel.name, entry.reason, entry.kernel.origin]
-                if entry.kernel is not None
-                else ["", entry.reason, ""]
-                for key, entry in entries
-                if entry.kernel is None or not entry.kernel.is_fallthrough
-            }
+    fallbacks = REGISTRY.fallbacks_by_key
+    slots = {
+        name: {
+            key: _slot(entry.kernel, entry.reason)
+            for key, entry in op.table().items()
+            if not _is_left_out(entry.kernel, fallbacks.get(key))
+        }
+        for name, op in sorted(REGISTRY.operators.items())
+        if op.is_defined
+    }
     return {
         "format": FORMAT,
         "versions": {"turnout": turnout.__version__, "python": platform.python_version()},
         "plugins": {f"{r.name} of {r.distribution}": f"{r.version} {r.state}" for r in records},
+        "fallbacks": {key: _slot(kernel, "backend fallback") for key, kernel in sorted(fallbacks.items())},
         "slots": slots,
     }
+
+
+def _slot(kernel: Kernel | None, reason: str) -> list[str]:
+    return ["", reason, ""] if kernel is None else [kernel.name, reason, kernel.origin]
+
+
+def _is_left_out(kernel: Kernel | None, fallback: Kernel | None) -> bool:
+    return kernel is not None and (kernel.is_fallthrough or kernel is fallback)
 
 
 def text_of(found: dict[str, Any]) -> str:
@@ -91,7 +104,7 @@ class _Unreadable(click.ClickException):
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:
     """What differs, as rows {what, old, new}; None where one side has nothing."""
     found = []
-    for section in ("versions", "plugins"):
+    for section in ("versions", "plugins", "fallbacks"):
         found += _different(section.removesuffix("s") + " ", old[section], new[section])
     for name in sorted(old["slots"].keys() | new["slots"].keys()):
         before, after = old["slots"].get(name), new["slots"].get(name)
@@ -123,10 +136,24 @@ def diff(ctx: click.Context, old: Path, new: Path | None, as_json: bool) -> None
         print_json(found)
     elif not found:
         print_lines("nothing has changed")
-    for row in [] if as_json else found:
-        print_lines(f"{row['what']}: {_shown(row['old'])} -> {_shown(row['new'])}")
+    else:
+        print_lines(*_summary(found))
     if found:
         ctx.exit(1)
+
+
+def _summary(found: list[dict[str, Any]]) -> list[str]:
+    """A line for each change; slots that have the same kernel from another version are counted."""
+    lines: list[str] = []
+    moved: Counter[tuple[str, str]] = Counter()
+    for row in found:
+        old, new = row["old"], row["new"]
+        if isinstance(old, list) and isinstance(new, list) and old[:2] == new[:2]:
+            moved[old[2], new[2]] += 1
+        else:
+            lines.append(f"{row['what']}: {_shown(old)} -> {_shown(new)}")
+    lines += [f"{count} slots with the same kernel: {old} -> {new}" for (old, new), count in sorted(moved.items())]
+    return lines
 
 
 def _shown(side: Any) -> str:

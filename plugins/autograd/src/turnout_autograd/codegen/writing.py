@@ -278,7 +278,7 @@ class Writer:
         ]
         if self.inplace:
             body += [
-                f"if self.dtype.category < {2}:",
+                "if self.dtype.category < FLOAT:",
                 f"    return {self.call}",
                 f"admit({self.function.qualified_name!r}, self, tracked)",
             ]
@@ -300,20 +300,20 @@ class Writer:
         for name in self.arguments:
             var = local(name)
             if self.kinds[name] == TENSOR:
-                lines += [f"if {var}.view is not None: refresh({var})", f"tracks_{name} = {var}.gmask & enabled"]
+                lines += [f"if {var}.view_of is not None: refresh({var})", f"tracks_{name} = {var}.gmask & enabled"]
             elif self.kinds[name] == OPTIONAL:
                 lines += [
                     f"if {var} is None:",
                     f"    tracks_{name} = 0",
                     "else:",
-                    f"    if {var}.view is not None: refresh({var})",
+                    f"    if {var}.view_of is not None: refresh({var})",
                     f"    tracks_{name} = {var}.gmask & enabled",
                 ]
             else:
                 lines += [
                     f"tracks_{name} = 0",
                     f"for t in {var}:",
-                    "    if t.view is not None: refresh(t)",
+                    "    if t.view_of is not None: refresh(t)",
                     f"    tracks_{name} |= t.gmask & enabled",
                 ]
         lines.append(f"tracked = {' | '.join(f'tracks_{a}' for a in self.arguments)}")
@@ -406,7 +406,7 @@ class Writer:
                 lines.append(f"attach({first}, node, tracked)")
             return [*lines, "return result"]
         if any(str(a.type).rstrip("?") == "ScalarType" for a in self.schema.arguments):
-            lines += [f"if result.dtype.category < {2}:", "    return result"]
+            lines += ["if result.dtype.category < FLOAT:", "    return result"]
         if self.function.is_view:
             lines += ["if result is self:", "    return result"]
         lines += [

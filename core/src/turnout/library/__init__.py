@@ -1,0 +1,37 @@
+"""Custom operators, in torch.library's manner: porting one is changing the import.
+
+| module | holds |
+|---|---|
+| `groups` | `Library`: definitions, kernels and fallbacks that are undone together |
+| `custom` | `custom_op` and the handle it returns |
+| `functions` | `define`, `impl`, `register_kernel`, `register_fake`, `register_autograd` |
+| `results` | the check of what custom kernels return |
+| `gradients` | from a backward rule to a kernel at Autograd |
+| `fake` | kernels for tensors without data, `get_ctx` |
+| `devices` | which key a device string means |
+
+Start with `custom`, or with `docs/custom-operators.md` in the repository.
+"""
+
+from __future__ import annotations
+
+from turnout.library.custom import CustomOpDef, custom_op
+from turnout.library.fake import FakeContext, get_ctx
+from turnout.library.functions import define, impl, register_autograd, register_fake, register_kernel
+from turnout.library.groups import Library, fallthrough_kernel
+from turnout.schema import infer_schema
+
+__all__ = [
+    "CustomOpDef",
+    "FakeContext",
+    "Library",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "get_ctx",
+    "impl",
+    "infer_schema",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+]

@@ -1,0 +1,79 @@
+"""Fake kernels: what shape a result has, for tensors without data; and `get_ctx`, through which they ask for unknown sizes.
+
+A fake kernel serves the keys Meta and Fake. A size that depends on data exists for fake tensors only: the functionality Fake
+makes it, in its service's `new_dynamic_size(op, min, max)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from turnout.errors import NoKernelError, RegistrationError
+from turnout.errors import library as texts
+from turnout.errors.library import LibraryError
+from turnout.kernels import INTERNAL, UNBOXED, Kernel, bind
+from turnout.operators import Operator
+from turnout.registry import REGISTRY
+
+KEYS = ("Meta", "Fake")
+
+_RUNNING: ContextVar[FakeContext | None] = ContextVar("turnout.library.fake", default=None)
+
+
+class FakeContext:
+    """What a running fake kernel can ask for."""
+
+    __slots__ = ("key", "op")
+
+    def __init__(self, op: Operator, key: str) -> None:
+        self.op = op
+        self.key = key
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+        """A size that only the data would tell, known to lie between `min` and `max`.
+
+        Raises NoKernelError for meta tensors, whose sizes are all known; LibraryError for bounds that no size has.
+        """
+        if type(min) is not int or not (max is None or type(max) is int) or min < 0 or (max is not None and max < min):
+            raise LibraryError(texts.bad_bounds(min, max))
+        service = REGISTRY.services.get("Fake")
+        if self.key != "Fake" or service is None:
+            raise NoKernelError(texts.no_dynamic_sizes(self.op.qualified_name, self.key.lower()))
+        return service.new_dynamic_size(self.op, min, max)
+
+
+def get_ctx() -> FakeContext:
+    """The context of the fake kernel that is running. Raises RegistrationError outside of one."""
+    running = _RUNNING.get()
+    if running is None:
+        # differs from torch: there it is None outside, and the next line fails with another error.
+        raise RegistrationError(texts.no_context())
+    return running
+
+
+def in_context(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    """The binder of fake kernels: they run with a context."""
+    call = bind(Kernel(kernel.fn, UNBOXED), op, key)
+    context = FakeContext(op, key)
+
+    def call_fake(ks: int, *args: Any) -> Any:
+        token = _RUNNING.set(context)
+        try:
+            return call(ks, *args)
+        finally:
+            _RUNNING.reset(token)
+
+    return call_fake
+
+
+def missing(op: Operator) -> Kernel:
+    """What stands at Meta until a custom operator has a fake kernel; one that returns nothing needs none."""
+    returns_nothing = not op.schema.returns
+
+    def no_fake_kernel(ks: int, *args: Any) -> None:
+        if not returns_nothing:
+            raise NoKernelError(texts.no_fake(op))
+
+    return Kernel(no_fake_kernel, INTERNAL, label="nothing to compute" if returns_nothing else "no fake kernel")

@@ -1,0 +1,182 @@
+"""The functions of `turnout.library` that need no Library object.
+
+What they register is kept for the life of the process, in one library per namespace and calling package, unless `lib` says
+otherwise: within a package the newest registration counts, between packages it is a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from turnout.errors import CallError
+from turnout.errors import library as texts
+from turnout.errors.library import LibraryError
+from turnout.keys import EXPLICIT
+from turnout.library import fake
+from turnout.library.custom import CustomOpDef, custom_operator
+from turnout.library.devices import key_of
+from turnout.library.gradients import Rule, check_rule
+from turnout.library.groups import Library, calling_package, kept, parse_namespace, parse_nameless
+from turnout.operators import Operator
+from turnout.registry import REGISTRY
+
+Call = Callable[..., Any]
+Named = str | Operator | CustomOpDef
+
+
+def define(
+    qualname: str | Library,
+    schema: str,
+    alias_analysis: str = "",
+    *,
+    lib: Library | None = None,
+    tags: str | Iterable[str] = (),
+) -> Any:
+    """Define the operator "namespace::name" from "(Tensor x) -> Tensor".
+
+    With a Library first, a decorator that also registers the function as its CompositeImplicitAutograd kernel:
+    `@define(lib, "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a name that is taken.
+    """
+    if isinstance(qualname, Library):
+        return _define_and_implement(qualname, schema, alias_analysis)
+    namespace, name = parse_namespace("define", qualname)
+    parse_nameless("define", qualname, schema)
+    library = kept(namespace, calling_package()) if lib is None else lib
+    library.define(f"{namespace}::{name}{schema.strip()}", alias_analysis, tags=tags)
+    return None
+
+
+def _define_and_implement(library: Library, schema: str, alias_analysis: str) -> Callable[[Call], Call]:
+    def register(function: Call) -> Call:
+        name = library.define(schema, alias_analysis)
+        library.impl(name, function)
+        return function
+
+    return register
+
+
+def impl(
+    qualname: str | Library,
+    types: str | Iterable[str],
+    func: Call | str | None = None,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Register a kernel for "namespace::name"; a decorator when `func` is left out.
+
+    types  device types such as "cpu", "default" for all of them, or names of dispatch keys
+
+    With a Library first it is `lib.impl` as a decorator: `@impl(lib, "sin", "CPU")`. The operator may be defined later. Raises
+    DeviceError for an unknown word, KernelSignatureError, ConflictError; then nothing is registered for any of the types.
+    """
+    if isinstance(qualname, Library):
+        return _implement(qualname, str(types), func if isinstance(func, str) else "")
+    namespace, _ = parse_namespace("impl", qualname)
+    keys = [key_of(word) for word in ((types,) if isinstance(types, str) else types)]
+    library = kept(namespace, calling_package()) if lib is None else lib
+
+    def register(function: Call) -> Call:
+        if not callable(function):
+            raise CallError(texts.not_callable("impl", function))
+        library.impl_all(library.qualified(qualname), keys, function)
+        # differs from torch: the function is returned, so that the decorated name keeps its meaning.
+        return function
+
+    return register if func is None else register(func)  # type: ignore[arg-type]
+
+
+def _implement(library: Library, name: str, key: str) -> Callable[[Call], Call]:
+    def register(function: Call) -> Call:
+        library.impl(name, function, key)
+        return function
+
+    return register
+
+
+def register_kernel(
+    op: Named, device_types: str | Iterable[str] | None, func: Call | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """Register the kernel of an operator for device types, None for all; a decorator when `func` is left out.
+
+    Raises as `CustomOpDef.register_kernel` for custom operators and as `impl` for others.
+    """
+    name = _named("register_kernel", op)
+    if isinstance(name, CustomOpDef):
+        return name.register_kernel(device_types, func)
+    namespace, _ = parse_namespace("register_kernel", name)
+    words = (device_types,) if isinstance(device_types, str) else device_types
+    keys = [EXPLICIT] if words is None else [key_of(word) for word in words]
+    library = kept(namespace, calling_package()) if lib is None else lib
+
+    def register(function: Call) -> Call:
+        if not callable(function):
+            raise CallError(texts.not_callable("register_kernel", function))
+        library.impl_all(library.qualified(name), keys, function)
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_fake(
+    op: Named, func: Call | None = None, /, *, lib: Library | None = None, allow_override: bool = False
+) -> Any:
+    """Register how an operator's shapes are computed for tensors without data; a decorator when `func` is left out.
+
+    `func` takes the operator's arguments and returns empty tensors of the right shapes, made from its inputs. It serves the keys
+    Meta and Fake, and can ask `get_ctx()` for sizes that depend on data. Raises as `impl`.
+    """
+    name = _named("register_fake", op)
+    if isinstance(name, CustomOpDef):
+        return name.register_fake if func is None else name.register_fake(func)
+    namespace, _ = parse_namespace("register_fake", name)
+    library = kept(namespace, calling_package()) if lib is None else lib
+
+    def register(function: Call) -> Call:
+        if not callable(function):
+            raise CallError(texts.not_callable("register_fake", function))
+        _check_signature(name, function)
+        library.impl_all(
+            library.qualified(name), fake.KEYS, function, binder=fake.in_context, allow_override=allow_override
+        )
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_autograd(
+    op: Named, backward: Call, /, *, setup_context: Call | None = None, lib: Library | None = None
+) -> None:
+    """Register an operator's gradient: see `CustomOpDef.register_autograd`. The operator must be defined already."""
+    name = _named("register_autograd", op)
+    if isinstance(name, CustomOpDef):
+        name.register_autograd(backward, setup_context=setup_context)
+        return
+    for function in (backward, setup_context):
+        if function is not None and not callable(function):
+            raise CallError(texts.not_callable("register_autograd", function))
+    namespace, _ = parse_namespace("register_autograd", name)
+    check_rule(name, REGISTRY.find(name).schema)
+    library = kept(namespace, calling_package()) if lib is None else lib
+    rule = Rule(backward, setup_context)
+    library.impl_all(library.qualified(name), ["Autograd"], backward, binder=rule.bind, tracked_only=True)
+
+
+def _named(api: str, op: Named) -> str | CustomOpDef:
+    """The handle of a custom operator, or the qualified name of any other."""
+    if isinstance(op, CustomOpDef):
+        return op
+    if isinstance(op, Operator):
+        op = op.qualified_name
+    if not isinstance(op, str):
+        raise LibraryError(texts.bad_op(api, op))
+    return custom_operator(op) or op
+
+
+def _check_signature(name: str, function: Call) -> None:
+    """The signature of a kernel whose binder calls it as the schema says; a later definition checks nothing more."""
+    from turnout.schema.kernels import check_kernel_signature
+
+    op = REGISTRY.operators.get(name.removesuffix(".default"))
+    if op is not None and op.is_defined:
+        check_kernel_signature(function, op.schema)

@@ -1,0 +1,135 @@
+"""What a custom operator's kernel returned: the types that its schema says, and no memory of its inputs.
+
+Every layer above relies on it: a gradient would be recorded for a tensor that is its own input, a write would not be
+counted. The common case is checked by generated code in a few comparisons; anything else comes to `verify`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from keyword import iskeyword
+from typing import Any
+
+from turnout.errors import library as texts
+from turnout.errors.library import KernelResultError
+from turnout.kernels import Kernel
+from turnout.operators import Operator
+from turnout.stubs import compile_function
+from turnout.tensors import Tensor
+
+Named = tuple[str, Tensor, frozenset[str]]  # what it is called, the tensor, the alias sets of its annotation
+
+
+def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
+    """The binder of custom operators' kernels: the schema's arguments in, the result checked."""
+    arguments = op.schema.arguments
+    names = [f"a{i}" for i in range(len(arguments))]
+    given = [
+        n if not a.kwarg_only else f"**{{{a.name!r}: {n}}}" if iskeyword(a.name) else f"{a.name}={n}"
+        for a, n in zip(arguments, names, strict=True)
+    ]
+    everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+    lines = [f"def checked({', '.join(['ks', *names])}):", f"    result = kernel({', '.join(given)})"]
+    quick = _quick_test(op, names)
+    if quick:
+        lines += [f"    if {quick}:", "        return result"]
+    lines.append(f"    return verify(result, {everything})")
+
+    def verify_result(result: Any, args: tuple[Any, ...]) -> Any:
+        return verify(op, kernel, result, args)
+
+    namespace = {"kernel": kernel.fn, "Tensor": Tensor, "verify": verify_result, "__name__": __name__}
+    return compile_function("\n".join(lines) + "\n", "checked", f"<kernel of {op.qualified_name} at {key}>", namespace)
+
+
+def _quick_test(op: Operator, names: list[str]) -> str:
+    """An expression that is true only for a good result, or "" where only `verify` can tell."""
+    returns = op.schema.returns
+    if not returns:
+        return "result is None"
+    if len(returns) > 1 or str(returns[0].type) != "Tensor" or returns[0].annotation is not None:
+        return ""
+    # No storage record: nothing shares its memory through Turnout. The same array can still come back in a new tensor.
+    tests = ["result.__class__ is Tensor", "result.storage is None"]
+    for argument, name in zip(op.schema.arguments, names, strict=True):
+        kind = str(argument.type)
+        if kind == "Tensor":
+            tests += [f"result is not {name}", f"result.array is not {name}.array"]
+        elif kind == "Tensor?":
+            tests.append(f"({name} is None or (result is not {name} and result.array is not {name}.array))")
+        elif kind.startswith("Tensor"):
+            return ""
+    return " and ".join(tests)
+
+
+def verify(op: Operator, kernel: Kernel, result: Any, args: tuple[Any, ...]) -> Any:
+    """The result, when it is what the schema says and shares no memory that the schema does not. Raises KernelResultError."""
+    returns = op.schema.returns
+    if not returns:
+        if result is not None:
+            raise KernelResultError(texts.wrong_result(op, kernel, "nothing", _shown(result)))
+        return None
+    values = (result,) if len(returns) == 1 else result
+    if not isinstance(values, (tuple, list)) or len(values) != len(returns):
+        found = f"{len(values)} values" if isinstance(values, (tuple, list)) else _shown(values)
+        raise KernelResultError(texts.wrong_result(op, kernel, f"{len(returns)} values", found))
+    outputs: list[Named] = []
+    for i, (declared, value) in enumerate(zip(returns, values, strict=True)):
+        name = "the result" if len(returns) == 1 else f"result {i}"
+        sets = declared.annotation.sets if declared.annotation is not None else frozenset()
+        outputs += _tensors(op, kernel, str(declared.type), name, value, sets)
+    inputs = list(_inputs(op, args))
+    for i, output in enumerate(outputs):
+        _check_written(op, kernel, output, inputs)
+        for other in (*inputs, *outputs[:i]):
+            if not output[2] & other[2] and _share(output[1], other[1]):
+                how = "is" if output[1] is other[1] else "shares memory with"
+                raise KernelResultError(texts.aliased(op, kernel, f"{output[0]} {how} {other[0]}"))
+    return tuple(values) if len(returns) > 1 else result
+
+
+def _check_written(op: Operator, kernel: Kernel, output: Named, inputs: list[Named]) -> None:
+    """A written argument is returned as the very tensor."""
+    written = {a.name for a in op.schema.mutated_arguments}
+    names = [name for name, _, sets in inputs if sets & output[2] and name in written]
+    if names and not any(output[1] is tensor for name, tensor, _ in inputs if name in names):
+        raise KernelResultError(texts.not_returned(op, kernel, " or ".join(names)))
+
+
+def _tensors(op: Operator, kernel: Kernel, kind: str, name: str, value: Any, sets: frozenset[str]) -> Iterator[Named]:
+    """The tensors of one returned value of a declared type; None stands for an undefined one."""
+    if not kind.startswith("Tensor"):
+        return
+    if kind.rstrip("?") == "Tensor":
+        if value is None:
+            return
+        if not isinstance(value, Tensor):
+            raise KernelResultError(texts.wrong_result(op, kernel, f"a Tensor as {name}", _shown(value)))
+        yield name, value, sets
+        return
+    if not isinstance(value, (list, tuple)) or not all(v is None or isinstance(v, Tensor) for v in value):
+        raise KernelResultError(texts.wrong_result(op, kernel, f"a list of tensors as {name}", _shown(value)))
+    for i, element in enumerate(value):
+        if element is not None:
+            yield f"{name}[{i}]", element, sets
+
+
+def _inputs(op: Operator, args: tuple[Any, ...]) -> Iterator[Named]:
+    for argument, value in zip(op.schema.arguments, args, strict=True):
+        sets = argument.annotation.sets if argument.annotation is not None else frozenset()
+        if isinstance(value, Tensor):
+            yield argument.name, value, sets
+        elif isinstance(value, (list, tuple)):
+            for i, element in enumerate(value):
+                if isinstance(element, Tensor):
+                    yield f"{argument.name}[{i}]", element, sets
+
+
+def _share(a: Tensor, b: Tensor) -> bool:
+    return a.is_alias_of(b) or a.array is b.array
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__} of {', '.join(sorted({type(v).__name__ for v in value})) or 'nothing'}"
+    return "None" if value is None else f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")

@@ -1,0 +1,277 @@
+"""The sweep over the tape: from outputs to leaves, each node once, after all that need it.
+
+Nodes are taken by falling `seq`: edges lead to nodes recorded earlier, so whoever contributes to a node has a greater number. While
+one node at a time is pending, as in a chain, nothing is queued or looked up. Gradients of leaves are summed in `sinks` and
+delivered at the end, so an exception on the way leaves every `.grad` as it was.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from turnout.state import GRAD
+from turnout.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.graph import Hooks, Node, Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Sinks = dict[int, list[Any]]
+
+
+class Anomaly:
+    """Whether forward lines are recorded and gradients are searched for NaN (`detect_anomaly`)."""
+
+    __slots__ = ("check_nan", "depth")
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.check_nan = False
+
+
+ANOMALY = Anomaly()
+
+
+def sweep(roots: Iterable[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None = None) -> Sinks:
+    """Push gradients from `roots`, pairs of an edge and its gradient. Returns id(leaf) -> [leaf, gradient].
+
+    `wanted` limits the sweep to what leads to certain tensors, and collects the gradients of those that are not leaves.
+    """
+    sinks: Sinks = {}
+    pending: dict[Node, Any] = {}
+    heap: list[tuple[int, Node]] = []
+    node: Any = None  # the one pending node that is not in `pending`
+    grad: Any = None
+    targets: Any = ()
+    grads: Any = ()
+    for edge, value in roots:
+        node, grad = _deliver((edge,), (value,), sinks, pending, heap, node, grad, wanted)
+    while True:
+        if node is None:
+            if not heap:
+                return sinks
+            node = heappop(heap)[1]
+            grad = pending.pop(node)
+        targets = node.edges
+        if wanted is not None:
+            targets = wanted.reach(node)
+        if node.extra is not None:
+            grad = _before(node, node.extra, grad)
+        if wanted is not None:
+            wanted.collect(node, grad)
+            if not targets:
+                node = None
+                continue
+        grads = node.backward(grad, targets)
+        if not retain:
+            node.release()
+        if node.unary:
+            grads = (grads,)
+        if node.extra is not None and node.extra.post:
+            grads = _after(node.extra, grads, grad)
+        if ANOMALY.check_nan:
+            _check_nan(node, grads)
+        node = grad = None
+        # The same as _deliver, in line: a call per node is a tenth of a small backward.
+        for target, value in zip(targets, grads):  # noqa: B905 - lengths are the node's business
+            if target is None or value is None:
+                continue
+            if isinstance(target, Node):
+                if node is None and not heap:
+                    node = target
+                    grad = value
+                elif target is node:
+                    grad = grad + value
+                else:
+                    if node is not None:
+                        pending[node] = grad
+                        heappush(heap, (-node.seq, node))
+                        node = grad = None
+                    if target in pending:
+                        pending[target] = pending[target] + value
+                    else:
+                        pending[target] = value
+                        heappush(heap, (-target.seq, target))
+            elif isinstance(target, Output):
+                if node is not None:
+                    pending[node] = grad
+                    heappush(heap, (-node.seq, node))
+                    node = grad = None
+                _to_output(target, value, pending, heap)
+            else:
+                sink = sinks.get(id(target))
+                if sink is None:
+                    sinks[id(target)] = [target, value]
+                else:
+                    sink[1] = sink[1] + value
+        grads = value = None
+
+
+def _deliver(
+    targets: tuple[Any, ...], grads: tuple[Any, ...], sinks: Sinks, pending: dict[Node, Any], heap: list[tuple[int, Node]],
+    node: Any, grad: Any, wanted: Wanted | None,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Give root gradients to their edges."""
+    for target, value in zip(targets, grads, strict=True):
+        if isinstance(target, Output):
+            _to_output(target, value, pending, heap)
+        elif isinstance(target, Node):
+            if target in pending:
+                pending[target] = pending[target] + value
+            else:
+                pending[target] = value
+                heappush(heap, (-target.seq, target))
+        else:
+            sink = sinks.setdefault(id(target), [target, None])
+            sink[1] = value if sink[1] is None else sink[1] + value
+    return node, grad
+
+
+def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: list[tuple[int, Node]]) -> None:
+    """Add to one of the output gradients of a node with several."""
+    node = target.node
+    grads = pending.get(node)
+    if grads is None:
+        grads = pending[node] = [None] * node.count  # type: ignore[attr-defined]
+        heappush(heap, (-node.seq, node))
+    have = grads[target.index]
+    grads[target.index] = value if have is None else have + value
+
+
+# ---- hooks
+
+
+def _before(node: Node, hooks: Hooks, grad: Any) -> Any:
+    """Run the hooks on a node's output gradients; returns them, changed or not."""
+    grads = list(grad) if node.several else [grad]
+    for index, table in hooks.outputs.items():
+        if grads[index] is not None:
+            grads[index] = run_hooks(table, grads[index])
+    for index, reference in list(hooks.retained.items()):
+        tensor = reference()
+        if tensor is not None and grads[index] is not None:
+            have = tensor.grad
+            tensor.grad = grads[index] if have is None else have + grads[index]
+    for hook in list(hooks.pre.values()):
+        given = hook(tuple(grads))
+        if given is not None:
+            grads = list(given) if isinstance(given, (tuple, list)) else [given]
+    return grads if node.several else grads[0]
+
+
+def run_hooks(table: dict[int, Callable[[Tensor], Any]], grad: Tensor) -> Tensor:
+    """The gradient after each hook, in the order of registration."""
+    for hook in list(table.values()):
+        given = hook(grad)
+        if given is not None:
+            if not isinstance(given, Tensor):
+                raise errors.GradientError(errors.hook_result(given))
+            grad = given
+    return grad
+
+
+def _after(hooks: Hooks, grads: Any, grad: Any) -> Any:
+    """Run the hooks that see a node's input and output gradients."""
+    outputs = tuple(grad) if isinstance(grad, list) else (grad,)
+    for hook in list(hooks.post.values()):
+        given = hook(tuple(grads), outputs)
+        if given is not None:
+            grads = given if isinstance(given, (tuple, list)) else (given,)
+    return grads
+
+
+def _check_nan(node: Node, grads: Any) -> None:
+    for i, grad in enumerate(grads):
+        if grad is not None and bool((grad != grad).any()):
+            line = node.extra.line if node.extra is not None else ""
+            raise errors.GradientError(errors.nan_found(node.op_name, i, line or "an unknown line: recorded before detect_anomaly"))
+
+
+# ---- sweeps that end at given tensors
+
+
+class Wanted:
+    """The tensors whose gradients are asked for, and which nodes lead to them."""
+
+    def __init__(self, roots: Iterable[Any], tensors: Iterable[Tensor], stops: frozenset[Node] = frozenset()) -> None:
+        """`stops` are nodes beyond which nothing is wanted: the inputs of a functional level."""
+        self.leaves: set[int] = set()
+        self.outputs: dict[Node, dict[int, Any]] = {}
+        for tensor in tensors:
+            edge = tensor.node if tensor.gmask else None
+            if edge is None:
+                self.leaves.add(id(tensor))
+            elif isinstance(edge, Output):
+                self.outputs.setdefault(edge.node, {})[edge.index] = None
+            else:
+                self.outputs.setdefault(edge, {})[0] = None
+        self.stops = stops
+        self.lead = self._search(roots)
+
+    def _search(self, roots: Iterable[Any]) -> set[Node]:
+        """The nodes from which a wanted tensor can be reached, the wanted ones' own nodes included."""
+        seen: set[Node] = set()
+        stack = [e.node if isinstance(e, Output) else e for e in roots]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Node) and node not in seen:
+                seen.add(node)
+                if node not in self.stops:
+                    stack += [e.node if isinstance(e, Output) else e for e in node.edges if e is not None]
+        lead: set[Node] = set()
+        for node in sorted(seen, key=_seq):
+            if node in self.outputs or (node not in self.stops and any(self._leads(e, lead) for e in node.edges)):
+                lead.add(node)
+        return lead
+
+    def _leads(self, edge: Any, lead: set[Node]) -> bool:
+        if isinstance(edge, Node):
+            return edge in lead
+        if isinstance(edge, Output):
+            return edge.node in lead
+        return edge is not None and id(edge) in self.leaves
+
+    def reach(self, node: Node) -> tuple[Any, ...]:
+        """The node's edges with None for those that lead nowhere; () when none does."""
+        if node in self.stops:
+            return ()
+        edges = tuple([e if self._leads(e, self.lead) else None for e in node.edges])
+        return edges if any(e is not None for e in edges) else ()
+
+    def collect(self, node: Node, grad: Any) -> None:
+        """Keep the gradients of the node's outputs that are asked for."""
+        found = self.outputs.get(node)
+        if found is not None:
+            for index in found:
+                found[index] = grad[index] if node.several else grad
+
+    def gradient(self, tensor: Tensor, sinks: Sinks) -> Any:
+        """The gradient of one of the tensors, None where it was not reached."""
+        edge = tensor.node if tensor.gmask else None
+        if edge is None:
+            sink = sinks.get(id(tensor))
+            return None if sink is None else sink[1]
+        if isinstance(edge, Output):
+            return self.outputs[edge.node][edge.index]
+        return self.outputs[edge][0]
+
+
+def _seq(node: Node) -> int:
+    return node.seq
+
+
+class recording:  # noqa: N801 - used as a context manager
+    """While entered, GRAD's enabled bits are as given; for the time of a sweep."""
+
+    __slots__ = ("_enabled", "_token")
+
+    def __init__(self, enabled: int) -> None:
+        self._enabled = enabled
+
+    def __enter__(self) -> None:
+        self._token = GRAD.set((self._enabled, GRAD.get()[1]))
+
+    def __exit__(self, *exc_info: object) -> None:
+        GRAD.reset(self._token)

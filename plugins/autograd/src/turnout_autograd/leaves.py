@@ -1,0 +1,89 @@
+"""How a gradient ends at a leaf: hooks, accumulation into `.grad`, and its memory layout."""
+
+from __future__ import annotations
+
+import threading
+from sys import getrefcount
+from typing import Any
+
+from turnout.keys import TRACKED
+from turnout.state import GRAD
+from turnout.tensor import Tensor
+from turnout_autograd import errors
+from turnout_autograd.engine import run_hooks
+
+_LOCK = threading.Lock()  # several sweeps may end at one leaf
+
+HOOKS = "autograd hooks"
+POST_HOOKS = "autograd post-accumulate hooks"
+
+
+def hooked(leaf: Tensor, grad: Tensor) -> Tensor:
+    """The gradient after the leaf's hooks."""
+    extra = leaf.extra
+    table = extra.get(HOOKS) if extra else None
+    return run_hooks(table, grad) if table else grad
+
+
+def deliver(sinks: dict[int, list[Any]]) -> None:
+    """Accumulate every sink's gradient into its leaf's `.grad`."""
+    while sinks:
+        sink = sinks.popitem()[1]
+        leaf = sink[0]
+        has_hooks = leaf.has_extra()
+        if has_hooks:
+            sink[1] = hooked(leaf, sink[1])
+        accumulate(leaf, sink)
+        if has_hooks:
+            for hook in list((leaf.extra.get(POST_HOOKS) or {}).values()):
+                hook(leaf)
+
+
+def accumulate(leaf: Tensor, sink: list[Any]) -> None:
+    """Add sink[1] to `leaf.grad`.
+
+    The first gradient becomes `.grad` itself when nobody else holds it and it has the leaf's layout, else a copy does. Later
+    ones are added in place, unless the addition is to be recorded.
+    """
+    grad = sink[1]
+    if grad.array.shape != leaf.array.shape:
+        raise errors.GradientError(errors.leaf_shape(grad, leaf))
+    with _LOCK:
+        have = leaf.grad
+        if have is None:
+            # 3: the sink, the local name, and the argument of getrefcount.
+            if grad.storage is None and not grad.gmask and getrefcount(grad) <= 3 and _same_layout(grad, leaf):
+                leaf.grad = grad
+            else:
+                leaf.grad = laid_out(grad, leaf)
+        elif GRAD.get()[0]:
+            leaf.grad = have + grad
+        else:
+            have.add_(grad)
+
+
+def _same_layout(grad: Tensor, leaf: Tensor) -> bool:
+    # Neither is a view, and one dim has one dense layout.
+    return (leaf.storage is None and len(leaf.array.shape) < 2) or grad.stride() == leaf.stride()
+
+
+def laid_out(grad: Tensor, leaf: Tensor) -> Tensor:
+    """A copy with the leaf's strides where those are dense, else contiguous; recorded where gradients are."""
+    strides = leaf.stride()
+    if grad.gmask & GRAD.get()[0] or not _is_dense(leaf.array.shape, strides):
+        return grad.clone()
+    copy = grad.new_empty_strided(leaf.array.shape, strides)
+    copy.copy_(grad)
+    if copy.gmask:
+        copy.gmask = 0
+        copy.keys &= ~TRACKED
+    return copy
+
+
+def _is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    expected = 1
+    for stride, length in sorted((s, n) for s, n in zip(strides, shape, strict=True) if n != 1):
+        if stride != expected:
+            return False
+        expected *= length
+    return True

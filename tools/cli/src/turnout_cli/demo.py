@@ -1,0 +1,158 @@
+"""`demo`: trains the classifier of `digits`, and lets the dispatcher explain what ran."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnout_cli.main import facts
+from turnout_cli.output import console, print_json, print_lines, print_table
+
+if TYPE_CHECKING:
+    from turnout_cli.digits import Classifier, Digits
+
+HIDDEN = 64
+
+
+@click.command
+@click.option(
+    "--device", default=None, help="Where to train, such as cpu or cuda:0; the configured default if left out."
+)
+@click.option(
+    "--epochs", default=30, show_default=True, type=click.IntRange(min=1), help="Passes over the training images."
+)
+@click.option(
+    "--seed", default=0, show_default=True, help="Of the split, the initial weights and the order of batches."
+)
+@click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file."
+)
+@facts
+def demo(device: str | None, epochs: int, seed: int, plot: Path | None, as_json: bool) -> None:
+    """Train a classifier for handwritten digits, then show what the dispatcher did."""
+    _need("sklearn", "scikit-learn", "demo")
+    if plot is not None:
+        _need("matplotlib", "matplotlib", "plot")
+    found = train(device or _default_device(), epochs, seed, quiet=as_json)
+    if plot is not None:
+        from turnout_cli.plot import draw
+
+        draw(plot, found["losses"], found["confusion"])
+        found["plot"] = str(plot)
+    if as_json:
+        print_json(found)
+    else:
+        _print(found)
+
+
+def _need(module: str, distribution: str, extra: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise click.ClickException(f"this needs {distribution}\n  to fix  pip install 'turnout-cli[{extra}]'")
+
+
+def _default_device() -> str:
+    from turnout.devices import default_device
+
+    return str(default_device())
+
+
+def train(device: str, epochs: int, seed: int, *, quiet: bool = False) -> dict[str, Any]:
+    """Train and test; everything that the demo prints, as data."""
+    import turnout
+    from turnout_cli import digits
+
+    generator = turnout.Generator(device).manual_seed(seed)
+    data = digits.load(device, generator)
+    model = digits.Classifier(HIDDEN, device, generator)
+    optimiser = digits.Momentum(model.parameters, digits.LEARNING_RATE)
+    losses: list[float] = []
+    seconds: list[float] = []
+    with _progress(quiet) as progress:
+        task = progress.add_task("training", total=epochs, loss="")
+        for _ in range(epochs):
+            of_epoch = []
+            for images, labels in digits.batches(data, generator):
+                start = perf_counter()
+                of_epoch.append(float(digits.train_step(model, optimiser, images, labels)))
+                seconds.append(perf_counter() - start)
+            losses.append(sum(of_epoch) / len(of_epoch))
+            progress.update(task, advance=1, loss=f"loss {losses[-1]:.4f}")
+    confusion = _confusion(model, data)
+    right = sum(confusion[i][i] for i in range(digits.CLASSES))
+    with turnout.trace_dispatch() as log:
+        digits.train_step(model, optimiser, data.images[: digits.BATCH], data.labels[: digits.BATCH])
+    return {
+        "device": str(data.images.device),
+        "seed": seed,
+        "epochs": epochs,
+        "parameters": sum(p.numel() for p in model.parameters),
+        "training_images": data.images.shape[0],
+        "held_out_images": data.held_out_images.shape[0],
+        "losses": losses,
+        "accuracy": right / data.held_out_images.shape[0],
+        "steps": len(seconds),
+        "milliseconds_per_step": 1000 * median(seconds),
+        "seconds": sum(seconds),
+        "confusion": confusion,
+        "calls": [
+            {"key": key, "kernel": kernel, "calls": count, "microseconds": ns / 1000}
+            for (key, kernel), (count, ns) in log.totals().items()
+        ],
+        "explanation": _explanation(model, data),
+    }
+
+
+def _progress(quiet: bool) -> Any:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[loss]}"),
+    )
+    return Progress(*columns, console=console(stderr=True), disable=quiet)
+
+
+def _confusion(model: Classifier, data: Digits) -> list[list[int]]:
+    """Rows are the true digits, columns the predicted ones."""
+    from turnout_cli import digits
+
+    matrix = [[0] * digits.CLASSES for _ in range(digits.CLASSES)]
+    truth = data.held_out_labels.tolist()
+    for true, predicted in zip(truth, digits.predict(model, data.held_out_images), strict=True):
+        matrix[true][predicted] += 1
+    return matrix
+
+
+def _explanation(model: Classifier, data: Digits) -> str:
+    import turnout
+
+    hidden = turnout.zeros_like(model.bias1).requires_grad_()
+    return str(turnout.explain(turnout.mul, hidden, model.bias1))
+
+
+def _print(found: dict[str, Any]) -> None:
+    rows = [(c["key"], c["kernel"], c["calls"], f"{c['microseconds']:.0f}") for c in found["calls"]]
+    print_lines("what ran in one step, by key and kernel")
+    print_table(("key", "kernel", "calls", "us, own"), rows)
+    print_lines("", "why turnout.mul(hidden, bias) runs what it runs", *_indented(found["explanation"]), "")
+    first, last = found["losses"][0], found["losses"][-1]
+    print_lines(
+        f"accuracy       {100 * found['accuracy']:.2f} % of {found['held_out_images']} held-out digits",
+        f"loss           {first:.4f} in the first epoch, {last:.4f} in the last of {found['epochs']}",
+        f"time per step  {found['milliseconds_per_step']:.2f} ms (median of {found['steps']} on {found['device']})",
+    )
+    if "plot" in found:
+        print_lines(f"plot           {found['plot']}")
+
+
+def _indented(text: str) -> list[str]:
+    return ["  " + line for line in text.splitlines()]
