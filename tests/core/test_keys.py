@@ -52,9 +52,11 @@ def test_the_universe_does_not_depend_on_the_order_of_installation():
                 waiting.remove(row)
         for row in waiting:
             keys.add_functionality(row)
-        seen.add((keys.universe.runtime_keys, tuple(sorted((a, tuple(sorted(c))) for a, c in keys.universe.aliases.items()))))
+        seen.add(
+            (keys.universe.runtime_keys, tuple(sorted((a, tuple(sorted(c))) for a, c in keys.universe.aliases.items())))
+        )
     assert len(seen) == 1
-    (order_found, _), = seen
+    ((order_found, _),) = seen
     at = order_found.index
     assert at("AutogradCPU") < at("Audit") < at("Below") < at("Counter") < at("Tracer")
 

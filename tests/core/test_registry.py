@@ -138,7 +138,9 @@ def test_two_libraries_that_both_override_are_a_conflict(registry, library):
     other = Library("other", registry=registry)
     library.define("lib::f(Tensor x) -> Tensor")
     library.impl("f", "CPU", lambda x: 1, allow_override=True)
-    with pytest.raises(ConflictError, match=r'both say allow_override=True: choose one with the setting kernels.choose."lib::f@CPU"'):
+    with pytest.raises(
+        ConflictError, match=r'both say allow_override=True: choose one with the setting kernels.choose."lib::f@CPU"'
+    ):
         other.impl("lib::f", "CPU", lambda x: 2, allow_override=True)
 
 

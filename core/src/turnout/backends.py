@@ -167,7 +167,9 @@ def named_tensors(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for argument, value in zip(op.schema.arguments, args, strict=True):
         if isinstance(value, (list, tuple)):
-            found += [(f"{argument.name}[{i}]", v) for i, v in enumerate(value) if type(getattr(v, "keys", None)) is int]
+            found += [
+                (f"{argument.name}[{i}]", v) for i, v in enumerate(value) if type(getattr(v, "keys", None)) is int
+            ]
         elif type(getattr(value, "keys", None)) is int and hasattr(value, "shape"):
             found.append((argument.name, value))
     return found
@@ -187,7 +189,7 @@ def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
 
 
 def _mixes(tensor: Any) -> bool:
-    return tensor.shape == () and tensor.device.type == "cpu"
+    return bool(tensor.shape == () and tensor.device.type == "cpu")
 
 
 def mixed(op: Operator) -> Call:

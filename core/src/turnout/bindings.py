@@ -81,7 +81,7 @@ def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
 
 
 def packet(namespace: str, name: str) -> Packet:
-    """The packet of a name, made empty where no overload is defined yet: generated methods are loaded before operators."""
+    """The packet of a name, made empty where no overload is defined yet: methods are loaded before operators."""
     from turnout.operators import Packet
     from turnout.registry import REGISTRY
 
@@ -91,3 +91,15 @@ def packet(namespace: str, name: str) -> Packet:
         if found is None:
             found = packets[name] = Packet(REGISTRY, namespace, name)
         return found
+
+
+def with_requires_grad(factory: Call) -> Call:
+    """A factory function that also takes `requires_grad=False`, which no schema has: the result is then tracked."""
+    from functools import wraps
+
+    @wraps(factory)
+    def make(*args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
+        made = factory(*args, **kwargs)
+        return made.requires_grad_() if requires_grad else made
+
+    return make

@@ -36,6 +36,8 @@ def _check_tensors(op: Any, args: tuple[Any, ...]) -> None:
 
     for argument, value in zip(op.schema.arguments, args, strict=True):
         kind = argument.type.canonical
+        if kind.startswith("Generator") and value is not None and type(getattr(value, "keys", None)) is not int:
+            _refuse(op.qualified_name, argument.name, "a turnout.Generator", value)
         if not kind.startswith("Tensor") or kind == "TensorOptions":
             continue
         if kind.startswith("Tensor["):
@@ -151,15 +153,18 @@ def as_scalars(op_name: str, argument: str, value: Any) -> tuple[Any, ...]:
     _refuse(op_name, argument, "Scalar[]", value)
 
 
-_PYTHON_DTYPES = {float: get_default_dtype, int: lambda: int64, bool: lambda: bool_}
+def _python_dtype(kind: Any) -> DType | None:
+    """The dtype of Python's own number types: the default one for float."""
+    return {float: get_default_dtype(), int: int64, bool: bool_}.get(kind)
 
 
 def as_dtype(op_name: str, argument: str, value: Any) -> DType:
     """ScalarType: a turnout dtype, or one of Python's float (the default dtype), int, bool."""
     if isinstance(value, DType):
         return value
-    if isinstance(value, type) and value in _PYTHON_DTYPES:
-        return _PYTHON_DTYPES[value]()
+    found = _python_dtype(value) if isinstance(value, type) else None
+    if found is not None:
+        return found
     _refuse(op_name, argument, "a dtype such as turnout.float32", value)
 
 
@@ -177,4 +182,3 @@ def as_sequence(op_name: str, argument: str, value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return value
     _refuse(op_name, argument, "a list of tensors", value)
-

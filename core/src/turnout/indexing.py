@@ -125,7 +125,7 @@ def _bound(value: Any) -> int:
 
 
 def _item(item: Any, device: Device) -> Any:
-    """An item as an int, bool, slice, None, Ellipsis or an index tensor on the tensor's device."""
+    """An item as an int, bool, slice, None, Ellipsis or an index tensor; lists become tensors on `device`."""
     if item.__class__ in _PLAIN or item is None or item is Ellipsis:
         return item
     if isinstance(item, Tensor):
@@ -134,7 +134,7 @@ def _item(item: Any, device: Device) -> Any:
             return bool(item.item()) if dtype is bool_ or dtype is uint8 else int(item.item())
         if dtype is uint8:
             item = aten.to__dtype(item, bool_)
-        return item if item.device is device else aten._to_copy(item, device=device)
+        return item
     if hasattr(item, "tolist"):
         item = item.tolist()
     if isinstance(item, (list, tuple, range)):

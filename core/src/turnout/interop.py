@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import elements
 from turnout.devices import Device, device
 from turnout.errors import CallError, DTypeError
+from turnout.state import GRAD
 from turnout.tensors import wrap
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         tensor = tensor.detach()
         made = tensor.device.backend.numpy(tensor.array)
         return made if made is not None else numpy(tensor.to(device="cpu"))
-    if tensor.requires_grad:
+    if tensor.gmask & GRAD.get()[0]:
         raise CallError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
     made = tensor.device.backend.numpy(tensor.array)
     if made is None:
@@ -104,8 +105,9 @@ def from_numpy(array: Any) -> Tensor:
             f"from_numpy: strides {array.strides} are negative or no multiples of the element size; copy the array first"
         )
     if not getattr(array, "flags", adopted.flags).writeable:
-        warnings.warn("from_numpy: the array is read-only; writing into the tensor will fail", UserWarning,
-        stacklevel=2)
+        warnings.warn(
+            "from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2
+        )
     return wrap(adopted, place.backend.current_device())
 
 

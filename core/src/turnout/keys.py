@@ -245,7 +245,9 @@ class KeySpace:
         self.aliases.pop(alias, None)
         self._rebuild()
 
-    def _change(self, *, backends: tuple[str, ...] | None = None, added: dict[str, Functionality] | None = None) -> None:
+    def _change(
+        self, *, backends: tuple[str, ...] | None = None, added: dict[str, Functionality] | None = None
+    ) -> None:
         """Apply a change whole or not at all."""
         old = self.backends, self._added
         self.backends = tuple(sorted(self.backends if backends is None else backends, key=_backend_order))

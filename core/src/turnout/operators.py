@@ -343,7 +343,8 @@ class Packet:
         from turnout.schema import overloads
         from turnout.tensors import Tensor
 
-        operators, schemas = self._candidates()
+        candidates = self._candidates()
+        operators, schemas = candidates
         if not operators:
             raise UnknownOperatorError(texts.unknown_packet(self.namespace, self.name))
 
@@ -358,8 +359,10 @@ class Packet:
             except OverloadError as error:
                 raise OverloadError(f"{self.namespace}::{self.name}: {error}") from None
         key = _type_key(args, kwargs)
-        if key is not None and overloads.decided_by_types(op.schema, args, kwargs, is_tensor):
-            self._cache[key] = op
+        if overloads.decided_by_types(op.schema, args, kwargs, is_tensor):
+            with self.registry.lock:
+                if self._schemas is candidates:  # no overload came or went meanwhile
+                    self._cache[key] = op
         return op
 
     def _candidates(self) -> tuple[list[Operator], list[FunctionSchema]]:
@@ -367,7 +370,7 @@ class Packet:
         if found is None:
             with self.registry.lock:
                 operators = [op for op in self.overloads.values() if op.is_defined]
-            found = self._schemas = (operators, [op.schema for op in operators])
+                found = self._schemas = (operators, [op.schema for op in operators])
         return found
 
     def __getattr__(self, overload: str) -> Operator:
@@ -392,7 +395,9 @@ def _type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the choice of overload is cached by: the types of the arguments, and for sequences those of their elements."""
     key = tuple([a.__class__ if a.__class__ not in _SEQUENCES else _sequence_key(a) for a in args])
     if kwargs:
-        words = tuple([(n, v.__class__ if v.__class__ not in _SEQUENCES else _sequence_key(v)) for n, v in kwargs.items()])
+        words = tuple(
+            [(n, v.__class__ if v.__class__ not in _SEQUENCES else _sequence_key(v)) for n, v in kwargs.items()]
+        )
         return (key, words)
     return key
 

@@ -112,11 +112,12 @@ class _FloatFormatter(_Formatter):
     """Whole numbers as "1.", others with four digits, either in scientific notation where sizes differ too much."""
 
     def __init__(self, values: Sequence[float]) -> None:
-        sizes = [abs(v) for v in values if math.isfinite(v) and v]
+        counted = [v for v in values if math.isfinite(v) and v]
+        sizes = [abs(v) for v in counted]
         self.whole = all(size.is_integer() for size in sizes)
         low, high = (min(sizes), max(sizes)) if sizes else (1.0, 1.0)
         self.scientific = high / low > 1000 or high > 1e8 or (not self.whole and low < 1e-4)
-        self.fit(values)
+        self.fit(counted)
 
     def text(self, value: float) -> str:
         if self.scientific:
@@ -156,7 +157,8 @@ def _suffixes(tensor: Tensor, body: str) -> list[str]:
         found.append(f"device='{tensor.device}'")
     if body == "..." or (empty and tensor.ndim != 1):
         found.append(f"size={tuple(tensor.shape)}")
-    usual = (get_default_dtype(),) if empty or body == "..." else (get_default_dtype(), int64, bool_)
+    default = get_default_dtype()
+    usual = (default,) if empty or body == "..." else (default, default.to_complex(), int64, bool_)
     if dtype not in usual:
         found.append(f"dtype={dtype!r}")
     if tensor.requires_grad:

@@ -132,7 +132,9 @@ class Registry:
         candidates = overriding or stack
         preferred = self.choice(op, key)
         if preferred is not None:
-            chosen = [k for k in stack if k.library is not None and preferred in (k.library.name, k.library.distribution)]
+            chosen = [
+                k for k in stack if k.library is not None and preferred in (k.library.name, k.library.distribution)
+            ]
             candidates = chosen or candidates
         return candidates[-1]
 
@@ -236,7 +238,9 @@ class Library:
     the conventions of declared operators refuse. Usable as a context manager that undoes on exit.
     """
 
-    def __init__(self, name: str, *, distribution: str = "", version: str = "", registry: Registry | None = None) -> None:
+    def __init__(
+        self, name: str, *, distribution: str = "", version: str = "", registry: Registry | None = None
+    ) -> None:
         self.name = name
         self.distribution = distribution
         self.version = version
@@ -391,9 +395,7 @@ class Library:
         Raises RegistrationError when the key has a fallback already.
         """
         registry = self.registry
-        kernel = Kernel(
-            fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label
-        )
+        kernel = Kernel(fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label)
         with registry.lock:
             key = registry.key_name(key)
             if key in registry.fallbacks:
@@ -541,7 +543,12 @@ class Library:
 
 def _has_signature(kernel: Kernel) -> bool:
     """Whether the function is called with the schema's arguments and can be looked at now."""
-    return kernel.form == UNBOXED and kernel.binder is None and not isinstance(kernel.fn, LazyFunction) and not kernel.is_fallthrough
+    return (
+        kernel.form == UNBOXED
+        and kernel.binder is None
+        and not isinstance(kernel.fn, LazyFunction)
+        and not kernel.is_fallthrough
+    )
 
 
 def _without_default(qualified_name: str) -> str:
@@ -568,4 +575,3 @@ REGISTRY = Registry(KEYS, follows_config=True)
 def find_operator(qualified_name: str) -> Operator:
     """The operator of that name in the process's registry; what a pickled operator loads through."""
     return REGISTRY.find(qualified_name)
-

@@ -48,6 +48,8 @@ def stub_source(schema: FunctionSchema, op_name: str, function: str, cache: str)
         *_key_set(schema),
         f"        kernel = {cache}[ks]",
         "    except (KeyError, AttributeError, TypeError):",
+        "        kernel = None",  # not here: an error below would be shown with this one as its context
+        "    if kernel is None:",
         f"        return miss({op_name!r}, {everything})",
         f"    return kernel({', '.join(['ks', *names])})",
     ]
@@ -93,7 +95,11 @@ def _key_set(schema: FunctionSchema) -> list[str]:
             source = f"{name} or ()" if kind.endswith("?") else name
             loops += [f"        for each in {source}:", "            ks |= each.keys"]
         elif kind.startswith("Tensor?["):
-            loops += [f"        for each in {name}:", "            if each is not None:", "                ks |= each.keys"]
+            loops += [
+                f"        for each in {name}:",
+                "            if each is not None:",
+                "                ks |= each.keys",
+            ]
     if not loops:
         return [f"        ks = ({' | '.join([*plain, 'include'])}) & keep" if plain else "        ks = include & keep"]
     return [f"        ks = {' | '.join([*plain, 'include'])}", *loops, "        ks &= keep"]
@@ -133,7 +139,9 @@ def _normalise(argument: Argument, op_name: str) -> str:
         return f"if {guard}: {call}" if guard else call
     if inner.startswith(("Tensor[", "Tensor?[")):
         # The key set needs a sequence that can be read twice.
-        condition = " and ".join(filter(None, [guard, f"{name}.__class__ is not tuple and {name}.__class__ is not list"]))
+        condition = " and ".join(
+            filter(None, [guard, f"{name}.__class__ is not tuple and {name}.__class__ is not list"])
+        )
         return f"if {condition}: {name} = as_sequence({where})"
     return ""
 

@@ -6,7 +6,16 @@ what runs. Kernels and fallbacks are opaque values here: the live registry, the 
 
 from __future__ import annotations
 
-from turnout.keys import AUTOGRAD, EXPLICIT, IMPLICIT, IMPLICIT_NESTED, NON_FUNCTIONAL, TABLE_ALIASES, UNDEFINED, Universe
+from turnout.keys import (
+    AUTOGRAD,
+    EXPLICIT,
+    IMPLICIT,
+    IMPLICIT_NESTED,
+    NON_FUNCTIONAL,
+    TABLE_ALIASES,
+    UNDEFINED,
+    Universe,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +49,9 @@ class Entry:
         return f"Entry({self.kernel!r}, {self.reason!r}, from {self.key})"
 
 
-def compute_entry(universe: Universe, key: str, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]) -> Entry | None:
+def compute_entry(
+    universe: Universe, key: str, kernels: Mapping[str, Any], fallbacks: Mapping[str, Any]
+) -> Entry | None:
     """The entry of one runtime key, or None when it is missing."""
     aliases = universe.aliases
 

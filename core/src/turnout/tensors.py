@@ -11,9 +11,10 @@ import weakref
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
-from turnout.errors import AliasError, DTypeError, TurnoutError
+from turnout.errors import AliasError, CallError, DTypeError, TurnoutError
 from turnout.generated.methods import TensorMethods
 from turnout.keys import TRACKED
+from turnout.registry import REGISTRY
 from turnout.state import CLOCK, VERSION_MASK
 
 TYPE_CHECKING = False
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
 
 _ALIASING = threading.Lock()
+
 
 class Storage:
     """What aliases share: the root array, the version counter, and weak references to the views made of it.
@@ -51,7 +53,12 @@ class View:
     __slots__ = ("base", "chain", "multi", "no_grad", "seen")
 
     def __init__(
-        self, base: Tensor, chain: tuple[tuple[Operator, tuple[Any, ...], int | None], ...], seen: int, multi: bool, no_grad: bool
+        self,
+        base: Tensor,
+        chain: tuple[tuple[Operator, tuple[Any, ...], int | None], ...],
+        seen: int,
+        multi: bool,
+        no_grad: bool,
     ) -> None:
         self.base = base
         self.chain = chain
@@ -255,14 +262,19 @@ class Tensor(TensorMethods):
             return self
         if not requires_grad:
             if self.node is not None:
-                raise AliasError("requires_grad can be switched off on leaves only; use .detach() for a tensor without history")
+                raise AliasError(
+                    "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"
+                )
             self.set_gmask(self.gmask & ~1)
             return self
-        from turnout import plugins
+        if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled("Autograd", "Autograd"):
+            from turnout import plugins
 
-        plugins.require_functionality("Autograd")
+            plugins.require_functionality("Autograd")
         if self.dtype.category < FLOAT:
-            raise DTypeError(f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}")
+            raise DTypeError(
+                f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
+            )
         self.set_gmask(self.gmask | 1)
         return self
 
@@ -288,12 +300,17 @@ class Tensor(TensorMethods):
         return grad_fn(self)
 
     def backward(
-        self, gradient: Tensor | None = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
     ) -> None:
         """Accumulate d(self)/d(leaf) into `.grad` of the leaves. See `turnout.autograd.backward`."""
-        from turnout import autograd
-
-        autograd.backward(self, gradient, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs)
+        service = REGISTRY.services.get("Autograd")
+        if service is None:
+            from turnout import autograd as service
+        service.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` whenever the gradient with respect to this tensor is computed; returns a handle to remove it."""
@@ -306,6 +323,25 @@ class Tensor(TensorMethods):
         from turnout import autograd
 
         autograd.retain_grad(self)
+
+    # ---- other dtypes and devices
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """In another dtype, on another device, or both: `x.to(float32)`, `x.to("cuda")`, `x.to("cuda", float32)`, `x.to(other)`.
+
+        The tensor itself where it is as wanted, unless `copy=True`. Raises OverloadError for anything else.
+        """
+        if args and (args[0] is None or isinstance(args[0], (str, Device))):
+            if len(args) > 4:
+                raise CallError(f"to: takes at most 4 positional arguments after a device, got {len(args)}")
+            kwargs = {**dict(zip(("device", "dtype", "non_blocking", "copy"), args, strict=False)), **kwargs}
+            args = ()
+        made: Tensor = super().to(*args, **kwargs)
+        return made
+
+    def cpu(self) -> Tensor:
+        """On the host: `to("cpu")`."""
+        return self.to("cpu")
 
     # ---- values on the host
 
@@ -368,7 +404,9 @@ class Tensor(TensorMethods):
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise TurnoutError(f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()")
+            raise TurnoutError(
+                f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()"
+            )
         return bool(self.item())
 
     def __float__(self) -> float:

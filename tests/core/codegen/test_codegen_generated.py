@@ -145,7 +145,10 @@ def test_several_outputs_are_a_tuple():
 
 
 def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():
-    text = "- func: f.Tensor(Tensor self, Tensor other, *, int n=2) -> Tensor\n- func: f.Scalar(Tensor self, Scalar other) -> Tensor"
+    text = """
+- func: f.Tensor(Tensor self, Tensor other, *, int n=2) -> Tensor
+- func: f.Scalar(Tensor self, Scalar other) -> Tensor
+"""
     lines = function_source(packet(text, "f"))
     assert lines[0] == "def f(input, other, **kwargs):"
     assert "        return P_f(input, other)" in lines
@@ -232,9 +235,11 @@ def test_type_stubs_have_one_signature_per_overload():
   variants: function, method
 - func: f.out(Tensor self, int[] size, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)
 """
-    assert overloads(packet(text, "f"), method=False, spread="") == [
-        "def f(input: Tensor, size: Sequence[_int], *, dtype: DType | type | None = ..., out: Tensor | None = None) -> Tensor: ..."
-    ]
+    (function,) = overloads(packet(text, "f"), method=False, spread="")
+    assert function == (
+        "def f(input: Tensor, size: Sequence[_int], *, dtype: DType | type | None = ..., "
+        "out: Tensor | None = None) -> Tensor: ..."
+    )
     assert overloads(packet(text, "f", methods=True), method=True, spread="only") == [
         "@overload",
         "def f(self, size: Sequence[_int], *, dtype: DType | type | None = ...) -> Tensor: ...",

@@ -14,6 +14,9 @@ def problems(text, **options):
     return [str(p) for p in caught.value.problems]
 
 
+OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+OUT = "- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+
 STRUCTURED = """\
 - func: f(Tensor self, Tensor other) -> Tensor
   structured_delegate: f.out
@@ -52,7 +55,7 @@ def test_two_functions_with_the_same_arguments_are_a_problem():
 
 
 def test_a_delegate_must_exist_and_be_structured():
-    text = "- func: f(Tensor self) -> Tensor\n  structured_delegate: {}\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    text = f"- func: f(Tensor self) -> Tensor\n  structured_delegate: {{}}\n{OUT}"
     assert problems(text.format("f.uot")) == ["f.yaml:1: f: structured_delegate: no operator 'f.uot'"]
     assert problems(text.format("f.out")) == [
         "f.yaml:1: f: structured_delegate: f.out in line 3 is not structured; write structured: True there"
@@ -77,9 +80,8 @@ def test_all_variants_of_a_structured_operator_delegate():
 
 
 def test_a_delegating_operator_has_no_kernels_of_its_own():
-    text = STRUCTURED.replace(
-        "  structured_delegate: f.out\n", "  structured_delegate: f.out\n  dispatch: {CPU: k, SparseCPU: s}\n"
-    )
+    delegate = "  structured_delegate: f.out\n"
+    text = STRUCTURED.replace(delegate, delegate + "  dispatch: {CPU: k, SparseCPU: s}\n")
     assert problems(text) == ["f.yaml:3: f: dispatch: kernels for CPU are those of f.out"]
 
 
@@ -87,7 +89,7 @@ def test_methods_need_self_and_are_no_out_variants():
     assert problems("- func: f(Tensor x) -> Tensor\n  variants: method") == [
         "f.yaml:1: f: variants: a method needs an argument 'Tensor self'"
     ]
-    text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  variants: method"
+    text = f"- func: f(Tensor self) -> Tensor\n{OUT}\n  variants: method"
     assert problems(text) == [
         "f.yaml:2: f.out: variants: an out variant is a function only: x.f(out=y) would be ambiguous"
     ]
@@ -137,8 +139,7 @@ def schemas(text):
             {"f.out": "f.out(Tensor self, *, Tensor(a!)[] out) -> ()"},
         ),
         (
-            "- func: f(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None)"
-            " -> Tensor\n  autogen: f.out",
+            f"- func: f(Tensor self, *, {OPTIONS}) -> Tensor\n  autogen: f.out",
             {"f.out": "f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"},
         ),
         (
@@ -181,5 +182,5 @@ def test_autogen_of_what_cannot_be_made_is_a_problem():
 
 
 def test_autogen_of_what_exists_is_a_problem():
-    text = "- func: f(Tensor self) -> Tensor\n  autogen: f.out\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
+    text = f"- func: f(Tensor self) -> Tensor\n  autogen: f.out\n{OUT}"
     assert problems(text) == ["f.yaml:1: f: autogen: f.out exists already, in line 3"]

@@ -1,4 +1,4 @@
-"""A third party's yaml at run time: names become functions of its module, all or nothing, and wait for their backends."""
+"""A third party's yaml at run time: names become functions of its module, all or nothing; kernels can wait."""
 
 from __future__ import annotations
 

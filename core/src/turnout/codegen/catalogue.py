@@ -1,4 +1,4 @@
-"""What is to be generated, decided once: identifiers of stubs, which operators are public, how overloads go together."""
+"""What is to be generated: identifiers of stubs, which operators are public, how overloads go together."""
 
 from __future__ import annotations
 

@@ -23,7 +23,9 @@ from turnout.codegen.source import call, header, imports, inlined, public_schema
 from turnout.native.model import NativeFunction, NativeFunctions
 from turnout.stubs import STUB_GLOBALS, default_source, python_name
 
-_BINDINGS = ("all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread")
+_BINDINGS = (
+    "all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread", "with_requires_grad",
+)  # fmt: skip
 
 _TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
 
@@ -71,7 +73,15 @@ def packet_name(packet: Packet) -> str:
 
 
 def function_source(packet: Packet) -> list[str]:
-    """One public function."""
+    """One public function; those that make tensors from options take `requires_grad` as well."""
+    lines = _function_source(packet)
+    if any(f.schema.tensor_options for f in packet.bases):
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"def {python_name(packet.name)}("))
+        lines.insert(at, "@with_requires_grad")
+    return lines
+
+
+def _function_source(packet: Packet) -> list[str]:
     bases, outs = packet.bases, packet.outs
     if len(bases) == 1 and len(outs) <= 1 and all(same_inputs(bases[0], out) for out in outs):
         return _single(packet, bases[0], outs[0] if outs else None)

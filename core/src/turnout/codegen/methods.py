@@ -42,7 +42,9 @@ REFLECTED: dict[str, tuple[str, str]] = {
     "__rfloordiv__": ("floor_divide", "tensor"), "__rmatmul__": ("matmul", ""),
     "__rlshift__": ("bitwise_left_shift", ""), "__rrshift__": ("bitwise_right_shift", ""),
 }
-UNARY: dict[str, tuple[str, ...]] = {"__neg__": ("neg",), "__pos__": ("positive",), "__abs__": ("abs",), "__invert__": ("bitwise_not",)}
+UNARY: dict[str, tuple[str, ...]] = {
+    "__neg__": ("neg",), "__pos__": ("positive",), "__abs__": ("abs",), "__invert__": ("bitwise_not",),
+}
 # fmt: on
 
 

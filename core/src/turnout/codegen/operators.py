@@ -1,4 +1,4 @@
-"""The text of `generated/operators.py` and `generated/groups.py`: stubs with their caches, and tables of plain literals."""
+"""The text of `generated/operators.py` and `generated/groups.py`: stubs with their caches, tables of literals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of the `.pyi` files beside the generated modules: what type checkers and editors see of functions and methods."""
+"""The text of the `.pyi` files beside the generated modules: what type checkers and editors see."""
 
 from __future__ import annotations
 

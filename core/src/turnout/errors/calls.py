@@ -66,7 +66,9 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
     key = plan.key
     entry = plan.entry
     if entry is not None:
-        lines = [f"{op.qualified_name}: ambiguous kernel for {key}: the composite kernel and a backend's own kernel both apply"]
+        lines = [
+            f"{op.qualified_name}: ambiguous kernel for {key}: the composite kernel and a backend's own kernel both apply"
+        ]
     else:
         lines = [f"{op.qualified_name}: no kernel for {key}"]
     askers = list(_askers(op, plan, args))
@@ -83,8 +85,6 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
 
 def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     """Which arguments brought the key that is missing; the state when none did."""
-    from turnout.keys import KEYS
-
     functionality = plan.functionality
     if functionality is None:
         return ["the call itself: no argument is a tensor"]
@@ -92,8 +92,10 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     for argument, value in zip(op.schema.arguments, args, strict=False):
         for element in value if isinstance(value, (list, tuple)) else (value,):
             keys = getattr(element, "keys", 0)
-            if type(keys) is int and keys & functionality.bit and (
-                functionality.prefix is None or plan.key in {k for k, _ in KEYS.active(keys)}
+            if (
+                type(keys) is int
+                and keys & functionality.bit
+                and (functionality.prefix is None or plan.key in {k for k, _ in op.registry.keys.active(keys)})
             ):
                 found.append(f"{argument.name}: {describe(element)}")
     return found or ["the state: the key is included by a context that is active"]

@@ -38,7 +38,10 @@ def bad_namespace(namespace: object) -> str:
 def reserved(namespace: str, kind: str) -> str:
     """A namespace that nobody defines operators in."""
     why = "it is for fallbacks" if namespace == "_" else "it is reserved"
-    return f"Library: no operator can be defined in namespace {namespace!r}, {why}\n  kind    {kind}\n  to fix  use a name of your own"
+    return (
+        f"Library: no operator can be defined in namespace {namespace!r}, {why}\n  asked   {kind}\n"
+        "  to fix  use a name of your own"
+    )
 
 
 def second_definer(namespace: str, first: str) -> str:
@@ -114,6 +117,11 @@ _COMPOSITES = {
 def not_callable(api: str, value: object) -> str:
     """Something that is registered as a kernel and cannot be called."""
     return f"{api}: a kernel is a function, got {type(value).__name__} {value!r}"
+
+
+def arrays_with_keyset(op_name: str) -> str:
+    """A kernel on arrays that asks for the key set."""
+    return f"impl({op_name!r}): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
 
 
 def fallback_namespace(namespace: str) -> str:
@@ -263,6 +271,14 @@ def wrong_result(op: Operator, kernel: Kernel, expected: str, found: str) -> str
     return (
         f"{op.qualified_name}: its kernel must return {expected}, got {found}\n  schema  {op.schema}\n"
         f"  kernel  {_kernel(kernel)}"
+    )
+
+
+def no_arrays(op: Operator, kernel: Kernel, key: str) -> str:
+    """A kernel on arrays at a key that no backend's tensors bring."""
+    return (
+        f"{op.qualified_name}: a kernel on arrays was reached at {key}, which is no backend's key\n"
+        f"  kernel  {_kernel(kernel)}\n  to fix  register it without arrays=True, or for device types"
     )
 
 

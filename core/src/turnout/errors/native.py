@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong with an entry: where it stands, the entry's operator ("" where unknown), what is wrong."""
+    """One thing that is wrong: where it stands, the entry's operator ("" where unknown), what is wrong."""
 
     source: str
     line: int

@@ -20,9 +20,7 @@ def conflict(op: Operator, key: str, first: Kernel, second: Kernel, *, both_over
         if both_override
         else "let one of them say allow_override=True, or uninstall one"
     )
-    return (
-        f"{op.qualified_name}: two kernels for {key}\n  first   {_who(first)}\n  second  {_who(second)}\n  to fix  {fix}"
-    )
+    return f"{op.qualified_name}: two kernels for {key}\n  first   {_who(first)}\n  second  {_who(second)}\n  to fix  {fix}"
 
 
 def defined_twice(op: Operator, library: Library) -> str:

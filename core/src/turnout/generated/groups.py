@@ -261,8 +261,8 @@ GROUPS = (
     ('aten::bernoulli.p', 'aten::bernoulli_.float', None, None),
 )
 
-# Structured operator -> (the operators its shape function and kernels serve, with their kind; what precomputed arguments
-# replace, added ones under "").
+# Structured operator -> (the operators its shape function and kernels serve, with their kind; what precomputed
+# arguments replace, added ones under "").
 STRUCTURED = {
     'aten::abs.out': ({'aten::abs': 'functional', 'aten::abs_': 'inplace', 'aten::abs.out': 'out'}, {}),
     'aten::neg.out': ({'aten::neg': 'functional', 'aten::neg_': 'inplace', 'aten::neg.out': 'out'}, {}),

@@ -155,6 +155,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_add(self, other)
         return kernel(ks, self, other, 1)
 
@@ -166,6 +168,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_add___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_add_(self, other)
         return kernel(ks, self, other, 1)
 
@@ -189,6 +193,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_all[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_all(self)
         return kernel(ks, self)
 
@@ -212,6 +218,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_any[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_any(self)
         return kernel(ks, self)
 
@@ -236,6 +244,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_bernoulli[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_bernoulli(self)
         return kernel(ks, self, None)
 
@@ -249,6 +259,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_bitwise_and(self, other)
         return kernel(ks, self, other)
 
@@ -260,6 +272,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_and___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_bitwise_and_(self, other)
         return kernel(ks, self, other)
 
@@ -275,6 +289,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_bitwise_or(self, other)
         return kernel(ks, self, other)
 
@@ -286,6 +302,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_or___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_bitwise_or_(self, other)
         return kernel(ks, self, other)
 
@@ -297,6 +315,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_bitwise_xor(self, other)
         return kernel(ks, self, other)
 
@@ -308,6 +328,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_xor___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_bitwise_xor_(self, other)
         return kernel(ks, self, other)
 
@@ -351,6 +373,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_div__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_div(self, other)
         return kernel(ks, self, other)
 
@@ -362,6 +386,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_div___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_div_(self, other)
         return kernel(ks, self, other)
 
@@ -375,6 +401,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_eq__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_eq(self, other)
         return kernel(ks, self, other)
 
@@ -386,6 +414,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_eq___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_eq_(self, other)
         return kernel(ks, self, other)
 
@@ -416,6 +446,8 @@ class TensorMethods:
             ks = (self.keys | value.keys | include) & keep
             kernel = K_fill___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_fill_(self, value)
         return kernel(ks, self, value)
 
@@ -438,6 +470,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_floor_divide[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_floor_divide(self, other)
         return kernel(ks, self, other)
 
@@ -449,6 +483,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_floor_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_floor_divide_(self, other)
         return kernel(ks, self, other)
 
@@ -462,6 +498,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_ge__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_ge(self, other)
         return kernel(ks, self, other)
 
@@ -473,6 +511,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_ge___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_ge_(self, other)
         return kernel(ks, self, other)
 
@@ -484,6 +524,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_gt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_gt(self, other)
         return kernel(ks, self, other)
 
@@ -495,6 +537,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_gt___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_gt_(self, other)
         return kernel(ks, self, other)
 
@@ -520,6 +564,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_le__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_le(self, other)
         return kernel(ks, self, other)
 
@@ -531,6 +577,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_le___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_le_(self, other)
         return kernel(ks, self, other)
 
@@ -577,6 +625,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_lt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_lt(self, other)
         return kernel(ks, self, other)
 
@@ -588,6 +638,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_lt___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_lt_(self, other)
         return kernel(ks, self, other)
 
@@ -599,6 +651,8 @@ class TensorMethods:
             ks = (self.keys | mask.keys | value.keys | include) & keep
             kernel = K_masked_fill__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_masked_fill(self, mask, value)
         return kernel(ks, self, mask, value)
 
@@ -610,6 +664,8 @@ class TensorMethods:
             ks = (self.keys | mask.keys | value.keys | include) & keep
             kernel = K_masked_fill___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_masked_fill_(self, mask, value)
         return kernel(ks, self, mask, value)
 
@@ -632,6 +688,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_mean[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_mean(self)
         return kernel(ks, self, None)
 
@@ -653,6 +711,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_mul(self, other)
         return kernel(ks, self, other)
 
@@ -664,6 +724,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_mul___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_mul_(self, other)
         return kernel(ks, self, other)
 
@@ -679,6 +741,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_ne__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_ne(self, other)
         return kernel(ks, self, other)
 
@@ -690,6 +754,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_ne___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_ne_(self, other)
         return kernel(ks, self, other)
 
@@ -735,6 +801,8 @@ class TensorMethods:
             ks = (self.keys | exponent.keys | include) & keep
             kernel = K_pow__Tensor_Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_pow(self, exponent)
         return kernel(ks, self, exponent)
 
@@ -746,6 +814,8 @@ class TensorMethods:
             ks = (self.keys | exponent.keys | include) & keep
             kernel = K_pow___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_pow_(self, exponent)
         return kernel(ks, self, exponent)
 
@@ -757,6 +827,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_prod[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_prod(self)
         return kernel(ks, self, None)
 
@@ -778,6 +850,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_remainder__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_remainder(self, other)
         return kernel(ks, self, other)
 
@@ -789,6 +863,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_remainder___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_remainder_(self, other)
         return kernel(ks, self, other)
 
@@ -864,6 +940,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_squeeze[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_squeeze(self)
         return kernel(ks, self)
 
@@ -880,6 +958,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_sub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_sub(self, other)
         return kernel(ks, self, other, 1)
 
@@ -891,6 +971,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_sub___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_sub_(self, other)
         return kernel(ks, self, other, 1)
 
@@ -904,6 +986,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_sum[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_sum(self)
         return kernel(ks, self, None)
 
@@ -923,6 +1007,8 @@ class TensorMethods:
             ks = (self.keys | include) & keep
             kernel = K_to__dtype_layout[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return P_to(self)
         return kernel(ks, self, None, None, None, None, False, False, None)
 
@@ -981,6 +1067,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_add__Tensor, op_add__Scalar)
         return kernel(ks, self, other, 1)
 
@@ -992,6 +1080,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_sub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_sub__Tensor, op_sub__Scalar)
         return kernel(ks, self, other, 1)
 
@@ -1003,6 +1093,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_mul__Tensor, op_mul__Scalar)
         return kernel(ks, self, other)
 
@@ -1014,6 +1106,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_div__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_div__Tensor, op_div__Scalar)
         return kernel(ks, self, other)
 
@@ -1025,6 +1119,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_floor_divide[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_floor_divide, op_floor_divide__Scalar)
         return kernel(ks, self, other)
 
@@ -1036,6 +1132,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_remainder__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_remainder__Tensor, op_remainder__Scalar)
         return kernel(ks, self, other)
 
@@ -1047,6 +1145,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_pow__Tensor_Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_pow__Tensor_Tensor, op_pow__Tensor_Scalar)
         return kernel(ks, self, other)
 
@@ -1056,6 +1156,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_matmul[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_matmul, None)
         return kernel(ks, self, other)
 
@@ -1067,6 +1169,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_and__Tensor, op_bitwise_and__Scalar)
         return kernel(ks, self, other)
 
@@ -1078,6 +1182,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_or__Tensor, op_bitwise_or__Scalar)
         return kernel(ks, self, other)
 
@@ -1089,6 +1195,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_xor__Tensor, op_bitwise_xor__Scalar)
         return kernel(ks, self, other)
 
@@ -1100,6 +1208,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_eq__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_eq__Tensor, op_eq__Scalar)
         return kernel(ks, self, other)
 
@@ -1111,6 +1221,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_ne__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_ne__Tensor, op_ne__Scalar)
         return kernel(ks, self, other)
 
@@ -1122,6 +1234,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_lt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_lt__Tensor, op_lt__Scalar)
         return kernel(ks, self, other)
 
@@ -1133,6 +1247,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_le__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_le__Tensor, op_le__Scalar)
         return kernel(ks, self, other)
 
@@ -1144,6 +1260,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_gt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_gt__Tensor, op_gt__Scalar)
         return kernel(ks, self, other)
 
@@ -1155,6 +1273,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_ge__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_ge__Tensor, op_ge__Scalar)
         return kernel(ks, self, other)
 
@@ -1166,6 +1286,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_add___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_add___Tensor, op_add___Scalar)
         return kernel(ks, self, other, 1)
 
@@ -1177,6 +1299,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_sub___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_sub___Tensor, op_sub___Scalar)
         return kernel(ks, self, other, 1)
 
@@ -1188,6 +1312,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_mul___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_mul___Tensor, op_mul___Scalar)
         return kernel(ks, self, other)
 
@@ -1199,6 +1325,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_div___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_div___Tensor, op_div___Scalar)
         return kernel(ks, self, other)
 
@@ -1210,6 +1338,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_floor_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_floor_divide___Tensor, op_floor_divide___Scalar)
         return kernel(ks, self, other)
 
@@ -1221,6 +1351,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_remainder___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_remainder___Tensor, op_remainder___Scalar)
         return kernel(ks, self, other)
 
@@ -1232,6 +1364,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_pow___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_pow___Tensor, op_pow___Scalar)
         return kernel(ks, self, other)
 
@@ -1243,6 +1377,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_and___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_and___Tensor, op_bitwise_and___Scalar)
         return kernel(ks, self, other)
 
@@ -1254,6 +1390,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_or___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_or___Tensor, op_bitwise_or___Scalar)
         return kernel(ks, self, other)
 
@@ -1265,6 +1403,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_xor___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_xor___Tensor, op_bitwise_xor___Scalar)
         return kernel(ks, self, other)
 
@@ -1276,6 +1416,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_add__Tensor, op_add__Scalar)
         return kernel(ks, self, other, 1)
 
@@ -1287,6 +1429,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_mul__Tensor, op_mul__Scalar)
         return kernel(ks, self, other)
 
@@ -1298,6 +1442,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_rsub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_rsub__Tensor, op_rsub__Scalar)
         return kernel(ks, self, other, 1)
 
@@ -1309,6 +1455,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_and__Tensor, op_bitwise_and__Scalar)
         return kernel(ks, self, other)
 
@@ -1320,6 +1468,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_or__Tensor, op_bitwise_or__Scalar)
         return kernel(ks, self, other)
 
@@ -1331,6 +1481,8 @@ class TensorMethods:
             ks = (self.keys | other.keys | include) & keep
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
             return binary(self, other, op_bitwise_xor__Tensor, op_bitwise_xor__Scalar)
         return kernel(ks, self, other)
 

@@ -36,6 +36,8 @@ def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-10
         ks &= keep
         kernel = K_cross_entropy_loss[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cross_entropy_loss', (input, target, weight, reduction, ignore_index, label_smoothing))
     return kernel(ks, input, target, weight, reduction, ignore_index, label_smoothing)
 
@@ -50,6 +52,8 @@ def gelu(input, *, approximate='none', out=None):
         ks = (input.keys | include) & keep
         kernel = K_gelu[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gelu', (input, approximate))
     return kernel(ks, input, approximate)
 
@@ -62,6 +66,8 @@ def gelu_(input, *, approximate='none'):
         ks = (input.keys | include) & keep
         kernel = K_gelu_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gelu_', (input, approximate))
     return kernel(ks, input, approximate)
 
@@ -78,6 +84,8 @@ def linear(input, weight, bias=None, *, out=None):
         ks &= keep
         kernel = K_linear[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::linear', (input, weight, bias))
     return kernel(ks, input, weight, bias)
 
@@ -92,6 +100,8 @@ def mse_loss(input, target, reduction=1, *, out=None):
         ks = (input.keys | target.keys | include) & keep
         kernel = K_mse_loss[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mse_loss', (input, target, reduction))
     return kernel(ks, input, target, reduction)
 
@@ -110,6 +120,8 @@ def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=
         ks &= keep
         kernel = K_nll_loss[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss', (input, target, weight, reduction, ignore_index))
     return kernel(ks, input, target, weight, reduction, ignore_index)
 
@@ -129,6 +141,8 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
         ks &= keep
         kernel = K_nll_loss_forward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index))
     return kernel(ks, input, target, weight, reduction, ignore_index)
 
@@ -141,6 +155,8 @@ def one_hot(input, num_classes=-1):
         ks = (input.keys | include) & keep
         kernel = K_one_hot[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::one_hot', (input, num_classes))
     return kernel(ks, input, num_classes)
 

@@ -20,6 +20,8 @@ def abs(self):
         ks = (self.keys | include) & keep
         kernel = K_abs[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::abs', (self,))
     return kernel(ks, self)
 
@@ -30,6 +32,8 @@ def abs_(self):
         ks = (self.keys | include) & keep
         kernel = K_abs_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::abs_', (self,))
     return kernel(ks, self)
 
@@ -40,6 +44,8 @@ def abs__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_abs__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::abs.out', (self, out))
     return kernel(ks, self, out)
 
@@ -50,6 +56,8 @@ def neg(self):
         ks = (self.keys | include) & keep
         kernel = K_neg[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::neg', (self,))
     return kernel(ks, self)
 
@@ -60,6 +68,8 @@ def neg_(self):
         ks = (self.keys | include) & keep
         kernel = K_neg_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::neg_', (self,))
     return kernel(ks, self)
 
@@ -70,6 +80,8 @@ def neg__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_neg__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::neg.out', (self, out))
     return kernel(ks, self, out)
 
@@ -80,6 +92,8 @@ def exp(self):
         ks = (self.keys | include) & keep
         kernel = K_exp[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::exp', (self,))
     return kernel(ks, self)
 
@@ -90,6 +104,8 @@ def exp_(self):
         ks = (self.keys | include) & keep
         kernel = K_exp_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::exp_', (self,))
     return kernel(ks, self)
 
@@ -100,6 +116,8 @@ def exp__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_exp__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::exp.out', (self, out))
     return kernel(ks, self, out)
 
@@ -110,6 +128,8 @@ def expm1(self):
         ks = (self.keys | include) & keep
         kernel = K_expm1[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::expm1', (self,))
     return kernel(ks, self)
 
@@ -120,6 +140,8 @@ def expm1_(self):
         ks = (self.keys | include) & keep
         kernel = K_expm1_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::expm1_', (self,))
     return kernel(ks, self)
 
@@ -130,6 +152,8 @@ def expm1__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_expm1__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::expm1.out', (self, out))
     return kernel(ks, self, out)
 
@@ -140,6 +164,8 @@ def log(self):
         ks = (self.keys | include) & keep
         kernel = K_log[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log', (self,))
     return kernel(ks, self)
 
@@ -150,6 +176,8 @@ def log_(self):
         ks = (self.keys | include) & keep
         kernel = K_log_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log_', (self,))
     return kernel(ks, self)
 
@@ -160,6 +188,8 @@ def log__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_log__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log.out', (self, out))
     return kernel(ks, self, out)
 
@@ -170,6 +200,8 @@ def log1p(self):
         ks = (self.keys | include) & keep
         kernel = K_log1p[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log1p', (self,))
     return kernel(ks, self)
 
@@ -180,6 +212,8 @@ def log1p_(self):
         ks = (self.keys | include) & keep
         kernel = K_log1p_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log1p_', (self,))
     return kernel(ks, self)
 
@@ -190,6 +224,8 @@ def log1p__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_log1p__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log1p.out', (self, out))
     return kernel(ks, self, out)
 
@@ -200,6 +236,8 @@ def sqrt(self):
         ks = (self.keys | include) & keep
         kernel = K_sqrt[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sqrt', (self,))
     return kernel(ks, self)
 
@@ -210,6 +248,8 @@ def sqrt_(self):
         ks = (self.keys | include) & keep
         kernel = K_sqrt_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sqrt_', (self,))
     return kernel(ks, self)
 
@@ -220,6 +260,8 @@ def sqrt__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_sqrt__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sqrt.out', (self, out))
     return kernel(ks, self, out)
 
@@ -230,6 +272,8 @@ def rsqrt(self):
         ks = (self.keys | include) & keep
         kernel = K_rsqrt[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rsqrt', (self,))
     return kernel(ks, self)
 
@@ -240,6 +284,8 @@ def rsqrt_(self):
         ks = (self.keys | include) & keep
         kernel = K_rsqrt_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rsqrt_', (self,))
     return kernel(ks, self)
 
@@ -250,6 +296,8 @@ def rsqrt__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_rsqrt__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rsqrt.out', (self, out))
     return kernel(ks, self, out)
 
@@ -260,6 +308,8 @@ def sin(self):
         ks = (self.keys | include) & keep
         kernel = K_sin[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sin', (self,))
     return kernel(ks, self)
 
@@ -270,6 +320,8 @@ def sin_(self):
         ks = (self.keys | include) & keep
         kernel = K_sin_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sin_', (self,))
     return kernel(ks, self)
 
@@ -280,6 +332,8 @@ def sin__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_sin__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sin.out', (self, out))
     return kernel(ks, self, out)
 
@@ -290,6 +344,8 @@ def cos(self):
         ks = (self.keys | include) & keep
         kernel = K_cos[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cos', (self,))
     return kernel(ks, self)
 
@@ -300,6 +356,8 @@ def cos_(self):
         ks = (self.keys | include) & keep
         kernel = K_cos_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cos_', (self,))
     return kernel(ks, self)
 
@@ -310,6 +368,8 @@ def cos__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_cos__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cos.out', (self, out))
     return kernel(ks, self, out)
 
@@ -320,6 +380,8 @@ def tanh(self):
         ks = (self.keys | include) & keep
         kernel = K_tanh[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tanh', (self,))
     return kernel(ks, self)
 
@@ -330,6 +392,8 @@ def tanh_(self):
         ks = (self.keys | include) & keep
         kernel = K_tanh_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tanh_', (self,))
     return kernel(ks, self)
 
@@ -340,6 +404,8 @@ def tanh__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_tanh__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tanh.out', (self, out))
     return kernel(ks, self, out)
 
@@ -350,6 +416,8 @@ def sigmoid(self):
         ks = (self.keys | include) & keep
         kernel = K_sigmoid[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sigmoid', (self,))
     return kernel(ks, self)
 
@@ -360,6 +428,8 @@ def sigmoid_(self):
         ks = (self.keys | include) & keep
         kernel = K_sigmoid_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sigmoid_', (self,))
     return kernel(ks, self)
 
@@ -370,6 +440,8 @@ def sigmoid__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_sigmoid__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sigmoid.out', (self, out))
     return kernel(ks, self, out)
 
@@ -380,6 +452,8 @@ def reciprocal(self):
         ks = (self.keys | include) & keep
         kernel = K_reciprocal[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::reciprocal', (self,))
     return kernel(ks, self)
 
@@ -390,6 +464,8 @@ def reciprocal_(self):
         ks = (self.keys | include) & keep
         kernel = K_reciprocal_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::reciprocal_', (self,))
     return kernel(ks, self)
 
@@ -400,6 +476,8 @@ def reciprocal__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_reciprocal__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::reciprocal.out', (self, out))
     return kernel(ks, self, out)
 
@@ -410,6 +488,8 @@ def floor(self):
         ks = (self.keys | include) & keep
         kernel = K_floor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor', (self,))
     return kernel(ks, self)
 
@@ -420,6 +500,8 @@ def floor_(self):
         ks = (self.keys | include) & keep
         kernel = K_floor_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor_', (self,))
     return kernel(ks, self)
 
@@ -430,6 +512,8 @@ def floor__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_floor__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor.out', (self, out))
     return kernel(ks, self, out)
 
@@ -440,6 +524,8 @@ def ceil(self):
         ks = (self.keys | include) & keep
         kernel = K_ceil[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ceil', (self,))
     return kernel(ks, self)
 
@@ -450,6 +536,8 @@ def ceil_(self):
         ks = (self.keys | include) & keep
         kernel = K_ceil_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ceil_', (self,))
     return kernel(ks, self)
 
@@ -460,6 +548,8 @@ def ceil__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_ceil__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ceil.out', (self, out))
     return kernel(ks, self, out)
 
@@ -470,6 +560,8 @@ def round(self):
         ks = (self.keys | include) & keep
         kernel = K_round[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::round', (self,))
     return kernel(ks, self)
 
@@ -480,6 +572,8 @@ def round_(self):
         ks = (self.keys | include) & keep
         kernel = K_round_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::round_', (self,))
     return kernel(ks, self)
 
@@ -490,6 +584,8 @@ def round__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_round__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::round.out', (self, out))
     return kernel(ks, self, out)
 
@@ -500,6 +596,8 @@ def trunc(self):
         ks = (self.keys | include) & keep
         kernel = K_trunc[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::trunc', (self,))
     return kernel(ks, self)
 
@@ -510,6 +608,8 @@ def trunc_(self):
         ks = (self.keys | include) & keep
         kernel = K_trunc_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::trunc_', (self,))
     return kernel(ks, self)
 
@@ -520,6 +620,8 @@ def trunc__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_trunc__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::trunc.out', (self, out))
     return kernel(ks, self, out)
 
@@ -530,6 +632,8 @@ def sign(self):
         ks = (self.keys | include) & keep
         kernel = K_sign[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sign', (self,))
     return kernel(ks, self)
 
@@ -540,6 +644,8 @@ def sign_(self):
         ks = (self.keys | include) & keep
         kernel = K_sign_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sign_', (self,))
     return kernel(ks, self)
 
@@ -550,6 +656,8 @@ def sign__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_sign__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sign.out', (self, out))
     return kernel(ks, self, out)
 
@@ -560,6 +668,8 @@ def relu(self):
         ks = (self.keys | include) & keep
         kernel = K_relu[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::relu', (self,))
     return kernel(ks, self)
 
@@ -570,6 +680,8 @@ def relu_(self):
         ks = (self.keys | include) & keep
         kernel = K_relu_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::relu_', (self,))
     return kernel(ks, self)
 
@@ -580,6 +692,8 @@ def relu__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_relu__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::relu.out', (self, out))
     return kernel(ks, self, out)
 
@@ -590,6 +704,8 @@ def logical_not(self):
         ks = (self.keys | include) & keep
         kernel = K_logical_not[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_not', (self,))
     return kernel(ks, self)
 
@@ -600,6 +716,8 @@ def logical_not_(self):
         ks = (self.keys | include) & keep
         kernel = K_logical_not_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_not_', (self,))
     return kernel(ks, self)
 
@@ -610,6 +728,8 @@ def logical_not__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_logical_not__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_not.out', (self, out))
     return kernel(ks, self, out)
 
@@ -620,6 +740,8 @@ def bitwise_not(self):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_not[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_not', (self,))
     return kernel(ks, self)
 
@@ -630,6 +752,8 @@ def bitwise_not_(self):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_not_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_not_', (self,))
     return kernel(ks, self)
 
@@ -640,6 +764,8 @@ def bitwise_not__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_bitwise_not__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_not.out', (self, out))
     return kernel(ks, self, out)
 
@@ -650,6 +776,8 @@ def erf(self):
         ks = (self.keys | include) & keep
         kernel = K_erf[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::erf', (self,))
     return kernel(ks, self)
 
@@ -660,6 +788,8 @@ def erf_(self):
         ks = (self.keys | include) & keep
         kernel = K_erf_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::erf_', (self,))
     return kernel(ks, self)
 
@@ -670,6 +800,8 @@ def erf__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_erf__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::erf.out', (self, out))
     return kernel(ks, self, out)
 
@@ -680,6 +812,8 @@ def isnan(self):
         ks = (self.keys | include) & keep
         kernel = K_isnan[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::isnan', (self,))
     return kernel(ks, self)
 
@@ -690,6 +824,8 @@ def isnan__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_isnan__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::isnan.out', (self, out))
     return kernel(ks, self, out)
 
@@ -701,6 +837,8 @@ def gelu(self, *, approximate='none'):
         ks = (self.keys | include) & keep
         kernel = K_gelu[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gelu', (self, approximate))
     return kernel(ks, self, approximate)
 
@@ -712,6 +850,8 @@ def gelu_(self, *, approximate='none'):
         ks = (self.keys | include) & keep
         kernel = K_gelu_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gelu_', (self, approximate))
     return kernel(ks, self, approximate)
 
@@ -723,6 +863,8 @@ def gelu__out(self, *, approximate='none', out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_gelu__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gelu.out', (self, approximate, out))
     return kernel(ks, self, approximate, out)
 
@@ -734,6 +876,8 @@ def add__Tensor(self, other, *, alpha=1):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_add__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::add.Tensor', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -745,6 +889,8 @@ def add___Tensor(self, other, *, alpha=1):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_add___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::add_.Tensor', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -757,6 +903,8 @@ def add__Scalar(self, other, alpha=1):
         ks = (self.keys | include) & keep
         kernel = K_add__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::add.Scalar', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -769,6 +917,8 @@ def add___Scalar(self, other, alpha=1):
         ks = (self.keys | include) & keep
         kernel = K_add___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::add_.Scalar', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -780,6 +930,8 @@ def add__out(self, other, *, alpha=1, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_add__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::add.out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
 
@@ -791,6 +943,8 @@ def sub__Tensor(self, other, *, alpha=1):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_sub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sub.Tensor', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -802,6 +956,8 @@ def sub___Tensor(self, other, *, alpha=1):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_sub___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sub_.Tensor', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -814,6 +970,8 @@ def sub__Scalar(self, other, alpha=1):
         ks = (self.keys | include) & keep
         kernel = K_sub__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sub.Scalar', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -826,6 +984,8 @@ def sub___Scalar(self, other, alpha=1):
         ks = (self.keys | include) & keep
         kernel = K_sub___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sub_.Scalar', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -837,6 +997,8 @@ def sub__out(self, other, *, alpha=1, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_sub__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sub.out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
 
@@ -847,6 +1009,8 @@ def mul__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_mul__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mul.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -857,6 +1021,8 @@ def mul___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_mul___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mul_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -868,6 +1034,8 @@ def mul__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_mul__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mul.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -879,6 +1047,8 @@ def mul___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_mul___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mul_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -889,6 +1059,8 @@ def mul__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_mul__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mul.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -899,6 +1071,8 @@ def div__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_div__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -909,6 +1083,8 @@ def div___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_div___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -920,6 +1096,8 @@ def div__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_div__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -931,6 +1109,8 @@ def div___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_div___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -941,6 +1121,8 @@ def div__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_div__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -952,6 +1134,8 @@ def div__Tensor_mode(self, other, *, rounding_mode):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_div__Tensor_mode[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.Tensor_mode', (self, other, rounding_mode))
     return kernel(ks, self, other, rounding_mode)
 
@@ -963,6 +1147,8 @@ def div___Tensor_mode(self, other, *, rounding_mode):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_div___Tensor_mode[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div_.Tensor_mode', (self, other, rounding_mode))
     return kernel(ks, self, other, rounding_mode)
 
@@ -975,6 +1161,8 @@ def div__Scalar_mode(self, other, *, rounding_mode):
         ks = (self.keys | include) & keep
         kernel = K_div__Scalar_mode[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.Scalar_mode', (self, other, rounding_mode))
     return kernel(ks, self, other, rounding_mode)
 
@@ -987,6 +1175,8 @@ def div___Scalar_mode(self, other, *, rounding_mode):
         ks = (self.keys | include) & keep
         kernel = K_div___Scalar_mode[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div_.Scalar_mode', (self, other, rounding_mode))
     return kernel(ks, self, other, rounding_mode)
 
@@ -998,6 +1188,8 @@ def div__out_mode(self, other, *, rounding_mode, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_div__out_mode[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.out_mode', (self, other, rounding_mode, out))
     return kernel(ks, self, other, rounding_mode, out)
 
@@ -1009,6 +1201,8 @@ def rsub__Tensor(self, other, *, alpha=1):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_rsub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rsub.Tensor', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -1021,6 +1215,8 @@ def rsub__Scalar(self, other, alpha=1):
         ks = (self.keys | include) & keep
         kernel = K_rsub__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rsub.Scalar', (self, other, alpha))
     return kernel(ks, self, other, alpha)
 
@@ -1032,6 +1228,8 @@ def rsub__Tensor_out(self, other, *, alpha=1, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_rsub__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rsub.Tensor_out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
 
@@ -1042,6 +1240,8 @@ def floor_divide(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_floor_divide[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor_divide', (self, other))
     return kernel(ks, self, other)
 
@@ -1052,6 +1252,8 @@ def floor_divide___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_floor_divide___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor_divide_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1063,6 +1265,8 @@ def floor_divide__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_floor_divide__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor_divide.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1074,6 +1278,8 @@ def floor_divide___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_floor_divide___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor_divide_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1084,6 +1290,8 @@ def floor_divide__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_floor_divide__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor_divide.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1094,6 +1302,8 @@ def remainder__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_remainder__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1104,6 +1314,8 @@ def remainder___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_remainder___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1115,6 +1327,8 @@ def remainder__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_remainder__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1126,6 +1340,8 @@ def remainder___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_remainder___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1137,6 +1353,8 @@ def remainder__Scalar_Tensor(self, other):
         ks = (other.keys | include) & keep
         kernel = K_remainder__Scalar_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder.Scalar_Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1147,6 +1365,8 @@ def remainder__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_remainder__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1157,6 +1377,8 @@ def pow__Tensor_Tensor(self, exponent):
         ks = (self.keys | exponent.keys | include) & keep
         kernel = K_pow__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow.Tensor_Tensor', (self, exponent))
     return kernel(ks, self, exponent)
 
@@ -1167,6 +1389,8 @@ def pow___Tensor(self, exponent):
         ks = (self.keys | exponent.keys | include) & keep
         kernel = K_pow___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow_.Tensor', (self, exponent))
     return kernel(ks, self, exponent)
 
@@ -1178,6 +1402,8 @@ def pow__Scalar(self, exponent):
         ks = (exponent.keys | include) & keep
         kernel = K_pow__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow.Scalar', (self, exponent))
     return kernel(ks, self, exponent)
 
@@ -1188,6 +1414,8 @@ def pow__Tensor_Tensor_out(self, exponent, *, out):
         ks = (self.keys | exponent.keys | out.keys | include) & keep
         kernel = K_pow__Tensor_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow.Tensor_Tensor_out', (self, exponent, out))
     return kernel(ks, self, exponent, out)
 
@@ -1199,6 +1427,8 @@ def pow__Tensor_Scalar(self, exponent):
         ks = (self.keys | include) & keep
         kernel = K_pow__Tensor_Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow.Tensor_Scalar', (self, exponent))
     return kernel(ks, self, exponent)
 
@@ -1210,6 +1440,8 @@ def pow___Scalar(self, exponent):
         ks = (self.keys | include) & keep
         kernel = K_pow___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow_.Scalar', (self, exponent))
     return kernel(ks, self, exponent)
 
@@ -1221,6 +1453,8 @@ def pow__Tensor_Scalar_out(self, exponent, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_pow__Tensor_Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow.Tensor_Scalar_out', (self, exponent, out))
     return kernel(ks, self, exponent, out)
 
@@ -1231,6 +1465,8 @@ def maximum(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_maximum[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::maximum', (self, other))
     return kernel(ks, self, other)
 
@@ -1241,6 +1477,8 @@ def maximum__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_maximum__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::maximum.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1251,6 +1489,8 @@ def minimum(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_minimum[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::minimum', (self, other))
     return kernel(ks, self, other)
 
@@ -1261,6 +1501,8 @@ def minimum__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_minimum__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::minimum.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1271,6 +1513,8 @@ def atan2(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_atan2[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::atan2', (self, other))
     return kernel(ks, self, other)
 
@@ -1281,6 +1525,8 @@ def atan2_(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_atan2_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::atan2_', (self, other))
     return kernel(ks, self, other)
 
@@ -1291,6 +1537,8 @@ def atan2__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_atan2__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::atan2.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1301,6 +1549,8 @@ def max__other(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_max__other[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::max.other', (self, other))
     return kernel(ks, self, other)
 
@@ -1311,6 +1561,8 @@ def min__other(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_min__other[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::min.other', (self, other))
     return kernel(ks, self, other)
 
@@ -1321,6 +1573,8 @@ def eq__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_eq__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eq.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1331,6 +1585,8 @@ def eq___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_eq___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eq_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1342,6 +1598,8 @@ def eq__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_eq__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eq.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1353,6 +1611,8 @@ def eq___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_eq___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eq_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1363,6 +1623,8 @@ def eq__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_eq__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eq.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1373,6 +1635,8 @@ def ne__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_ne__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ne.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1383,6 +1647,8 @@ def ne___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_ne___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ne_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1394,6 +1660,8 @@ def ne__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_ne__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ne.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1405,6 +1673,8 @@ def ne___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_ne___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ne_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1415,6 +1685,8 @@ def ne__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_ne__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ne.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1425,6 +1697,8 @@ def lt__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_lt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lt.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1435,6 +1709,8 @@ def lt___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_lt___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lt_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1446,6 +1722,8 @@ def lt__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_lt__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lt.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1457,6 +1735,8 @@ def lt___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_lt___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lt_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1467,6 +1747,8 @@ def lt__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_lt__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lt.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1477,6 +1759,8 @@ def le__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_le__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::le.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1487,6 +1771,8 @@ def le___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_le___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::le_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1498,6 +1784,8 @@ def le__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_le__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::le.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1509,6 +1797,8 @@ def le___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_le___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::le_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1519,6 +1809,8 @@ def le__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_le__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::le.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1529,6 +1821,8 @@ def gt__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_gt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gt.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1539,6 +1833,8 @@ def gt___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_gt___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gt_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1550,6 +1846,8 @@ def gt__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_gt__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gt.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1561,6 +1859,8 @@ def gt___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_gt___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gt_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1571,6 +1871,8 @@ def gt__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_gt__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gt.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1581,6 +1883,8 @@ def ge__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_ge__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ge.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1591,6 +1895,8 @@ def ge___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_ge___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ge_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1602,6 +1908,8 @@ def ge__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_ge__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ge.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1613,6 +1921,8 @@ def ge___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_ge___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ge_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1623,6 +1933,8 @@ def ge__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_ge__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ge.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1633,6 +1945,8 @@ def logical_and(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_logical_and[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_and', (self, other))
     return kernel(ks, self, other)
 
@@ -1643,6 +1957,8 @@ def logical_and_(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_logical_and_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_and_', (self, other))
     return kernel(ks, self, other)
 
@@ -1653,6 +1969,8 @@ def logical_and__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_logical_and__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_and.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1663,6 +1981,8 @@ def logical_or(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_logical_or[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_or', (self, other))
     return kernel(ks, self, other)
 
@@ -1673,6 +1993,8 @@ def logical_or_(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_logical_or_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_or_', (self, other))
     return kernel(ks, self, other)
 
@@ -1683,6 +2005,8 @@ def logical_or__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_logical_or__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_or.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1693,6 +2017,8 @@ def logical_xor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_logical_xor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_xor', (self, other))
     return kernel(ks, self, other)
 
@@ -1703,6 +2029,8 @@ def logical_xor_(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_logical_xor_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_xor_', (self, other))
     return kernel(ks, self, other)
 
@@ -1713,6 +2041,8 @@ def logical_xor__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_logical_xor__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logical_xor.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1723,6 +2053,8 @@ def bitwise_and__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_bitwise_and__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1733,6 +2065,8 @@ def bitwise_and___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_bitwise_and___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1744,6 +2078,8 @@ def bitwise_and__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_and__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1755,6 +2091,8 @@ def bitwise_and___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_and___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1766,6 +2104,8 @@ def bitwise_and__Scalar_Tensor(self, other):
         ks = (other.keys | include) & keep
         kernel = K_bitwise_and__Scalar_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and.Scalar_Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1776,6 +2116,8 @@ def bitwise_and__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_bitwise_and__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1786,6 +2128,8 @@ def bitwise_or__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_bitwise_or__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1796,6 +2140,8 @@ def bitwise_or___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_bitwise_or___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1807,6 +2153,8 @@ def bitwise_or__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_or__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1818,6 +2166,8 @@ def bitwise_or___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_or___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1829,6 +2179,8 @@ def bitwise_or__Scalar_Tensor(self, other):
         ks = (other.keys | include) & keep
         kernel = K_bitwise_or__Scalar_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or.Scalar_Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1839,6 +2191,8 @@ def bitwise_or__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_bitwise_or__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1849,6 +2203,8 @@ def bitwise_xor__Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_bitwise_xor__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1859,6 +2215,8 @@ def bitwise_xor___Tensor(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_bitwise_xor___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor_.Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1870,6 +2228,8 @@ def bitwise_xor__Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_xor__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1881,6 +2241,8 @@ def bitwise_xor___Scalar(self, other):
         ks = (self.keys | include) & keep
         kernel = K_bitwise_xor___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor_.Scalar', (self, other))
     return kernel(ks, self, other)
 
@@ -1892,6 +2254,8 @@ def bitwise_xor__Scalar_Tensor(self, other):
         ks = (other.keys | include) & keep
         kernel = K_bitwise_xor__Scalar_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor.Scalar_Tensor', (self, other))
     return kernel(ks, self, other)
 
@@ -1902,6 +2266,8 @@ def bitwise_xor__Tensor_out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_bitwise_xor__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -1912,6 +2278,8 @@ def where__self(condition, self, other):
         ks = (condition.keys | self.keys | other.keys | include) & keep
         kernel = K_where__self[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::where.self', (condition, self, other))
     return kernel(ks, condition, self, other)
 
@@ -1923,6 +2291,8 @@ def where__ScalarSelf(condition, self, other):
         ks = (condition.keys | other.keys | include) & keep
         kernel = K_where__ScalarSelf[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::where.ScalarSelf', (condition, self, other))
     return kernel(ks, condition, self, other)
 
@@ -1934,6 +2304,8 @@ def where__ScalarOther(condition, self, other):
         ks = (condition.keys | self.keys | include) & keep
         kernel = K_where__ScalarOther[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::where.ScalarOther', (condition, self, other))
     return kernel(ks, condition, self, other)
 
@@ -1946,6 +2318,8 @@ def where__Scalar(condition, self, other):
         ks = (condition.keys | include) & keep
         kernel = K_where__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::where.Scalar', (condition, self, other))
     return kernel(ks, condition, self, other)
 
@@ -1956,6 +2330,8 @@ def where__self_out(condition, self, other, *, out):
         ks = (condition.keys | self.keys | other.keys | out.keys | include) & keep
         kernel = K_where__self_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::where.self_out', (condition, self, other, out))
     return kernel(ks, condition, self, other, out)
 
@@ -1966,6 +2342,8 @@ def where(condition):
         ks = (condition.keys | include) & keep
         kernel = K_where[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::where', (condition,))
     return kernel(ks, condition)
 
@@ -1978,6 +2356,8 @@ def clamp(self, min=None, max=None):
         ks = (self.keys | include) & keep
         kernel = K_clamp[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clamp', (self, min, max))
     return kernel(ks, self, min, max)
 
@@ -1990,6 +2370,8 @@ def clamp_(self, min=None, max=None):
         ks = (self.keys | include) & keep
         kernel = K_clamp_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clamp_', (self, min, max))
     return kernel(ks, self, min, max)
 
@@ -2002,6 +2384,8 @@ def clamp__out(self, min=None, max=None, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_clamp__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clamp.out', (self, min, max, out))
     return kernel(ks, self, min, max, out)
 
@@ -2017,6 +2401,8 @@ def clamp__Tensor(self, min=None, max=None):
         ks &= keep
         kernel = K_clamp__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clamp.Tensor', (self, min, max))
     return kernel(ks, self, min, max)
 
@@ -2032,6 +2418,8 @@ def clamp___Tensor(self, min=None, max=None):
         ks &= keep
         kernel = K_clamp___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clamp_.Tensor', (self, min, max))
     return kernel(ks, self, min, max)
 
@@ -2047,6 +2435,8 @@ def clamp__Tensor_out(self, min=None, max=None, *, out):
         ks &= keep
         kernel = K_clamp__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clamp.Tensor_out', (self, min, max, out))
     return kernel(ks, self, min, max, out)
 
@@ -2058,6 +2448,8 @@ def lerp__Scalar(self, end, weight):
         ks = (self.keys | end.keys | include) & keep
         kernel = K_lerp__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lerp.Scalar', (self, end, weight))
     return kernel(ks, self, end, weight)
 
@@ -2069,6 +2461,8 @@ def lerp___Scalar(self, end, weight):
         ks = (self.keys | end.keys | include) & keep
         kernel = K_lerp___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lerp_.Scalar', (self, end, weight))
     return kernel(ks, self, end, weight)
 
@@ -2080,6 +2474,8 @@ def lerp__Scalar_out(self, end, weight, *, out):
         ks = (self.keys | end.keys | out.keys | include) & keep
         kernel = K_lerp__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lerp.Scalar_out', (self, end, weight, out))
     return kernel(ks, self, end, weight, out)
 
@@ -2091,6 +2487,8 @@ def addcmul(self, tensor1, tensor2, *, value=1):
         ks = (self.keys | tensor1.keys | tensor2.keys | include) & keep
         kernel = K_addcmul[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::addcmul', (self, tensor1, tensor2, value))
     return kernel(ks, self, tensor1, tensor2, value)
 
@@ -2102,6 +2500,8 @@ def addcmul_(self, tensor1, tensor2, *, value=1):
         ks = (self.keys | tensor1.keys | tensor2.keys | include) & keep
         kernel = K_addcmul_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::addcmul_', (self, tensor1, tensor2, value))
     return kernel(ks, self, tensor1, tensor2, value)
 
@@ -2113,6 +2513,8 @@ def addcmul__out(self, tensor1, tensor2, *, value=1, out):
         ks = (self.keys | tensor1.keys | tensor2.keys | out.keys | include) & keep
         kernel = K_addcmul__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::addcmul.out', (self, tensor1, tensor2, value, out))
     return kernel(ks, self, tensor1, tensor2, value, out)
 
@@ -2124,6 +2526,8 @@ def threshold_backward(grad_output, self, threshold):
         ks = (grad_output.keys | self.keys | include) & keep
         kernel = K_threshold_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::threshold_backward', (grad_output, self, threshold))
     return kernel(ks, grad_output, self, threshold)
 
@@ -2135,6 +2539,8 @@ def threshold_backward__grad_input(grad_output, self, threshold, *, grad_input):
         ks = (grad_output.keys | self.keys | grad_input.keys | include) & keep
         kernel = K_threshold_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::threshold_backward.grad_input', (grad_output, self, threshold, grad_input))
     return kernel(ks, grad_output, self, threshold, grad_input)
 
@@ -2145,6 +2551,8 @@ def sigmoid_backward(grad_output, output):
         ks = (grad_output.keys | output.keys | include) & keep
         kernel = K_sigmoid_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sigmoid_backward', (grad_output, output))
     return kernel(ks, grad_output, output)
 
@@ -2155,6 +2563,8 @@ def sigmoid_backward__grad_input(grad_output, output, *, grad_input):
         ks = (grad_output.keys | output.keys | grad_input.keys | include) & keep
         kernel = K_sigmoid_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sigmoid_backward.grad_input', (grad_output, output, grad_input))
     return kernel(ks, grad_output, output, grad_input)
 
@@ -2165,6 +2575,8 @@ def tanh_backward(grad_output, output):
         ks = (grad_output.keys | output.keys | include) & keep
         kernel = K_tanh_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tanh_backward', (grad_output, output))
     return kernel(ks, grad_output, output)
 
@@ -2175,6 +2587,8 @@ def tanh_backward__grad_input(grad_output, output, *, grad_input):
         ks = (grad_output.keys | output.keys | grad_input.keys | include) & keep
         kernel = K_tanh_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tanh_backward.grad_input', (grad_output, output, grad_input))
     return kernel(ks, grad_output, output, grad_input)
 
@@ -2186,6 +2600,8 @@ def gelu_backward(grad_output, self, *, approximate='none'):
         ks = (grad_output.keys | self.keys | include) & keep
         kernel = K_gelu_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gelu_backward', (grad_output, self, approximate))
     return kernel(ks, grad_output, self, approximate)
 
@@ -2197,6 +2613,8 @@ def gelu_backward__grad_input(grad_output, self, *, approximate='none', grad_inp
         ks = (grad_output.keys | self.keys | grad_input.keys | include) & keep
         kernel = K_gelu_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gelu_backward.grad_input', (grad_output, self, approximate, grad_input))
     return kernel(ks, grad_output, self, approximate, grad_input)
 
@@ -2210,6 +2628,8 @@ def select_backward(grad_output, input_sizes, dim, index):
         ks = (grad_output.keys | include) & keep
         kernel = K_select_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::select_backward', (grad_output, input_sizes, dim, index))
     return kernel(ks, grad_output, input_sizes, dim, index)
 
@@ -2225,6 +2645,8 @@ def slice_backward(grad_output, input_sizes, dim, start, end, step):
         ks = (grad_output.keys | include) & keep
         kernel = K_slice_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::slice_backward', (grad_output, input_sizes, dim, start, end, step))
     return kernel(ks, grad_output, input_sizes, dim, start, end, step)
 
@@ -2239,6 +2661,8 @@ def diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
         ks = (grad_output.keys | include) & keep
         kernel = K_diagonal_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::diagonal_backward', (grad_output, input_sizes, offset, dim1, dim2))
     return kernel(ks, grad_output, input_sizes, offset, dim1, dim2)
 
@@ -2253,6 +2677,8 @@ def unfold_backward(grad_in, input_sizes, dim, size, step):
         ks = (grad_in.keys | include) & keep
         kernel = K_unfold_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::unfold_backward', (grad_in, input_sizes, dim, size, step))
     return kernel(ks, grad_in, input_sizes, dim, size, step)
 
@@ -2264,6 +2690,8 @@ def sum(self, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_sum[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sum', (self, dtype))
     return kernel(ks, self, dtype)
 
@@ -2275,6 +2703,8 @@ def sum__out(self, *, dtype=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_sum__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sum.out', (self, dtype, out))
     return kernel(ks, self, dtype, out)
 
@@ -2288,6 +2718,8 @@ def sum__dim_IntList(self, dim, keepdim=False, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_sum__dim_IntList[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sum.dim_IntList', (self, dim, keepdim, dtype))
     return kernel(ks, self, dim, keepdim, dtype)
 
@@ -2301,6 +2733,8 @@ def sum__IntList_out(self, dim, keepdim=False, *, dtype=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_sum__IntList_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sum.IntList_out', (self, dim, keepdim, dtype, out))
     return kernel(ks, self, dim, keepdim, dtype, out)
 
@@ -2312,6 +2746,8 @@ def mean(self, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_mean[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mean', (self, dtype))
     return kernel(ks, self, dtype)
 
@@ -2323,6 +2759,8 @@ def mean__dtype_out(self, *, dtype=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_mean__dtype_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mean.dtype_out', (self, dtype, out))
     return kernel(ks, self, dtype, out)
 
@@ -2336,6 +2774,8 @@ def mean__dim(self, dim, keepdim=False, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_mean__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mean.dim', (self, dim, keepdim, dtype))
     return kernel(ks, self, dim, keepdim, dtype)
 
@@ -2349,6 +2789,8 @@ def mean__out(self, dim, keepdim=False, *, dtype=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_mean__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mean.out', (self, dim, keepdim, dtype, out))
     return kernel(ks, self, dim, keepdim, dtype, out)
 
@@ -2360,6 +2802,8 @@ def prod(self, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_prod[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::prod', (self, dtype))
     return kernel(ks, self, dtype)
 
@@ -2371,6 +2815,8 @@ def prod__out(self, *, dtype=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_prod__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::prod.out', (self, dtype, out))
     return kernel(ks, self, dtype, out)
 
@@ -2384,6 +2830,8 @@ def prod__dim_int(self, dim, keepdim=False, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_prod__dim_int[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::prod.dim_int', (self, dim, keepdim, dtype))
     return kernel(ks, self, dim, keepdim, dtype)
 
@@ -2397,6 +2845,8 @@ def prod__int_out(self, dim, keepdim=False, *, dtype=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_prod__int_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::prod.int_out', (self, dim, keepdim, dtype, out))
     return kernel(ks, self, dim, keepdim, dtype, out)
 
@@ -2409,6 +2859,8 @@ def amax(self, dim=(), keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_amax[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::amax', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2421,6 +2873,8 @@ def amax__out(self, dim=(), keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_amax__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::amax.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2433,6 +2887,8 @@ def amin(self, dim=(), keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_amin[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::amin', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2445,6 +2901,8 @@ def amin__out(self, dim=(), keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_amin__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::amin.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2455,6 +2913,8 @@ def max(self):
         ks = (self.keys | include) & keep
         kernel = K_max[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::max', (self,))
     return kernel(ks, self)
 
@@ -2465,6 +2925,8 @@ def max__unary_out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_max__unary_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::max.unary_out', (self, out))
     return kernel(ks, self, out)
 
@@ -2475,6 +2937,8 @@ def min(self):
         ks = (self.keys | include) & keep
         kernel = K_min[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::min', (self,))
     return kernel(ks, self)
 
@@ -2485,6 +2949,8 @@ def min__unary_out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_min__unary_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::min.unary_out', (self, out))
     return kernel(ks, self, out)
 
@@ -2497,6 +2963,8 @@ def max__dim(self, dim, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_max__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::max.dim', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2509,6 +2977,8 @@ def max__dim_max(self, dim, keepdim=False, *, max, max_values):
         ks = (self.keys | max.keys | max_values.keys | include) & keep
         kernel = K_max__dim_max[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::max.dim_max', (self, dim, keepdim, max, max_values))
     return kernel(ks, self, dim, keepdim, max, max_values)
 
@@ -2521,6 +2991,8 @@ def min__dim(self, dim, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_min__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::min.dim', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2533,6 +3005,8 @@ def min__dim_min(self, dim, keepdim=False, *, min, min_indices):
         ks = (self.keys | min.keys | min_indices.keys | include) & keep
         kernel = K_min__dim_min[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::min.dim_min', (self, dim, keepdim, min, min_indices))
     return kernel(ks, self, dim, keepdim, min, min_indices)
 
@@ -2545,6 +3019,8 @@ def argmax(self, dim=None, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_argmax[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::argmax', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2557,6 +3033,8 @@ def argmax__out(self, dim=None, keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_argmax__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::argmax.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2569,6 +3047,8 @@ def argmin(self, dim=None, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_argmin[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::argmin', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2581,6 +3061,8 @@ def argmin__out(self, dim=None, keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_argmin__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::argmin.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2591,6 +3073,8 @@ def any(self):
         ks = (self.keys | include) & keep
         kernel = K_any[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::any', (self,))
     return kernel(ks, self)
 
@@ -2601,6 +3085,8 @@ def any__all_out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_any__all_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::any.all_out', (self, out))
     return kernel(ks, self, out)
 
@@ -2613,6 +3099,8 @@ def any__dim(self, dim, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_any__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::any.dim', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2625,6 +3113,8 @@ def any__out(self, dim, keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_any__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::any.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2637,6 +3127,8 @@ def any__dims(self, dim=None, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_any__dims[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::any.dims', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2649,6 +3141,8 @@ def any__dims_out(self, dim=None, keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_any__dims_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::any.dims_out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2659,6 +3153,8 @@ def all(self):
         ks = (self.keys | include) & keep
         kernel = K_all[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::all', (self,))
     return kernel(ks, self)
 
@@ -2669,6 +3165,8 @@ def all__all_out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_all__all_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::all.all_out', (self, out))
     return kernel(ks, self, out)
 
@@ -2681,6 +3179,8 @@ def all__dim(self, dim, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_all__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::all.dim', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2693,6 +3193,8 @@ def all__out(self, dim, keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_all__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::all.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2705,6 +3207,8 @@ def all__dims(self, dim=None, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_all__dims[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::all.dims', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2717,6 +3221,8 @@ def all__dims_out(self, dim=None, keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_all__dims_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::all.dims_out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -2728,6 +3234,8 @@ def var(self, unbiased=True):
         ks = (self.keys | include) & keep
         kernel = K_var[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::var', (self, unbiased))
     return kernel(ks, self, unbiased)
 
@@ -2741,6 +3249,8 @@ def var__dim(self, dim, unbiased=True, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_var__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::var.dim', (self, dim, unbiased, keepdim))
     return kernel(ks, self, dim, unbiased, keepdim)
 
@@ -2754,6 +3264,8 @@ def var__correction(self, dim=None, *, correction=None, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_var__correction[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::var.correction', (self, dim, correction, keepdim))
     return kernel(ks, self, dim, correction, keepdim)
 
@@ -2767,6 +3279,8 @@ def var__correction_out(self, dim=None, *, correction=None, keepdim=False, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_var__correction_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::var.correction_out', (self, dim, correction, keepdim, out))
     return kernel(ks, self, dim, correction, keepdim, out)
 
@@ -2778,6 +3292,8 @@ def std(self, unbiased=True):
         ks = (self.keys | include) & keep
         kernel = K_std[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::std', (self, unbiased))
     return kernel(ks, self, unbiased)
 
@@ -2791,6 +3307,8 @@ def std__dim(self, dim, unbiased=True, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_std__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::std.dim', (self, dim, unbiased, keepdim))
     return kernel(ks, self, dim, unbiased, keepdim)
 
@@ -2804,6 +3322,8 @@ def std__correction(self, dim=None, *, correction=None, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_std__correction[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::std.correction', (self, dim, correction, keepdim))
     return kernel(ks, self, dim, correction, keepdim)
 
@@ -2817,6 +3337,8 @@ def std__correction_out(self, dim=None, *, correction=None, keepdim=False, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_std__correction_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::std.correction_out', (self, dim, correction, keepdim, out))
     return kernel(ks, self, dim, correction, keepdim, out)
 
@@ -2829,6 +3351,8 @@ def logsumexp(self, dim, keepdim=False):
         ks = (self.keys | include) & keep
         kernel = K_logsumexp[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logsumexp', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
@@ -2841,6 +3365,8 @@ def cumsum(self, dim, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_cumsum[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cumsum', (self, dim, dtype))
     return kernel(ks, self, dim, dtype)
 
@@ -2853,6 +3379,8 @@ def cumsum_(self, dim, *, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_cumsum_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cumsum_', (self, dim, dtype))
     return kernel(ks, self, dim, dtype)
 
@@ -2865,6 +3393,8 @@ def cumsum__out(self, dim, *, dtype=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_cumsum__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cumsum.out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
 
@@ -2877,6 +3407,8 @@ def _softmax(self, dim, half_to_float):
         ks = (self.keys | include) & keep
         kernel = K__softmax[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_softmax', (self, dim, half_to_float))
     return kernel(ks, self, dim, half_to_float)
 
@@ -2889,6 +3421,8 @@ def _softmax__out(self, dim, half_to_float, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K__softmax__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_softmax.out', (self, dim, half_to_float, out))
     return kernel(ks, self, dim, half_to_float, out)
 
@@ -2901,6 +3435,8 @@ def _log_softmax(self, dim, half_to_float):
         ks = (self.keys | include) & keep
         kernel = K__log_softmax[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_log_softmax', (self, dim, half_to_float))
     return kernel(ks, self, dim, half_to_float)
 
@@ -2913,6 +3449,8 @@ def _log_softmax__out(self, dim, half_to_float, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K__log_softmax__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_log_softmax.out', (self, dim, half_to_float, out))
     return kernel(ks, self, dim, half_to_float, out)
 
@@ -2925,6 +3463,8 @@ def _softmax_backward_data(grad_output, output, dim, input_dtype):
         ks = (grad_output.keys | output.keys | include) & keep
         kernel = K__softmax_backward_data[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_softmax_backward_data', (grad_output, output, dim, input_dtype))
     return kernel(ks, grad_output, output, dim, input_dtype)
 
@@ -2937,6 +3477,8 @@ def _softmax_backward_data__out(grad_output, output, dim, input_dtype, *, grad_i
         ks = (grad_output.keys | output.keys | grad_input.keys | include) & keep
         kernel = K__softmax_backward_data__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_softmax_backward_data.out', (grad_output, output, dim, input_dtype, grad_input))
     return kernel(ks, grad_output, output, dim, input_dtype, grad_input)
 
@@ -2949,6 +3491,8 @@ def _log_softmax_backward_data(grad_output, output, dim, input_dtype):
         ks = (grad_output.keys | output.keys | include) & keep
         kernel = K__log_softmax_backward_data[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_log_softmax_backward_data', (grad_output, output, dim, input_dtype))
     return kernel(ks, grad_output, output, dim, input_dtype)
 
@@ -2961,6 +3505,8 @@ def _log_softmax_backward_data__out(grad_output, output, dim, input_dtype, *, ou
         ks = (grad_output.keys | output.keys | out.keys | include) & keep
         kernel = K__log_softmax_backward_data__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_log_softmax_backward_data.out', (grad_output, output, dim, input_dtype, out))
     return kernel(ks, grad_output, output, dim, input_dtype, out)
 
@@ -2973,6 +3519,8 @@ def softmax__int(self, dim, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_softmax__int[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::softmax.int', (self, dim, dtype))
     return kernel(ks, self, dim, dtype)
 
@@ -2985,6 +3533,8 @@ def softmax__int_out(self, dim, dtype=None, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_softmax__int_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::softmax.int_out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
 
@@ -2997,6 +3547,8 @@ def log_softmax__int(self, dim, dtype=None):
         ks = (self.keys | include) & keep
         kernel = K_log_softmax__int[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log_softmax.int', (self, dim, dtype))
     return kernel(ks, self, dim, dtype)
 
@@ -3009,6 +3561,8 @@ def log_softmax__int_out(self, dim, dtype=None, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_log_softmax__int_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::log_softmax.int_out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
 
@@ -3024,6 +3578,8 @@ def nll_loss_forward(self, target, weight, reduction, ignore_index):
         ks &= keep
         kernel = K_nll_loss_forward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss_forward', (self, target, weight, reduction, ignore_index))
     return kernel(ks, self, target, weight, reduction, ignore_index)
 
@@ -3039,6 +3595,8 @@ def nll_loss_forward__output(self, target, weight, reduction, ignore_index, *, o
         ks &= keep
         kernel = K_nll_loss_forward__output[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss_forward.output', (self, target, weight, reduction, ignore_index, output, total_weight))
     return kernel(ks, self, target, weight, reduction, ignore_index, output, total_weight)
 
@@ -3054,6 +3612,8 @@ def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index
         ks &= keep
         kernel = K_nll_loss_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss_backward', (grad_output, self, target, weight, reduction, ignore_index, total_weight))
     return kernel(ks, grad_output, self, target, weight, reduction, ignore_index, total_weight)
 
@@ -3069,6 +3629,8 @@ def nll_loss_backward__grad_input(grad_output, self, target, weight, reduction, 
         ks &= keep
         kernel = K_nll_loss_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss_backward.grad_input', (grad_output, self, target, weight, reduction, ignore_index, total_weight, grad_input))
     return kernel(ks, grad_output, self, target, weight, reduction, ignore_index, total_weight, grad_input)
 
@@ -3084,6 +3646,8 @@ def nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
         ks &= keep
         kernel = K_nll_loss[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss', (self, target, weight, reduction, ignore_index))
     return kernel(ks, self, target, weight, reduction, ignore_index)
 
@@ -3099,6 +3663,8 @@ def nll_loss__out(self, target, weight=None, reduction=1, ignore_index=-100, *, 
         ks &= keep
         kernel = K_nll_loss__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nll_loss.out', (self, target, weight, reduction, ignore_index, out))
     return kernel(ks, self, target, weight, reduction, ignore_index, out)
 
@@ -3115,6 +3681,8 @@ def cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-100
         ks &= keep
         kernel = K_cross_entropy_loss[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cross_entropy_loss', (self, target, weight, reduction, ignore_index, label_smoothing))
     return kernel(ks, self, target, weight, reduction, ignore_index, label_smoothing)
 
@@ -3126,6 +3694,8 @@ def mse_loss(self, target, reduction=1):
         ks = (self.keys | target.keys | include) & keep
         kernel = K_mse_loss[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mse_loss', (self, target, reduction))
     return kernel(ks, self, target, reduction)
 
@@ -3137,6 +3707,8 @@ def mse_loss__out(self, target, reduction=1, *, out):
         ks = (self.keys | target.keys | out.keys | include) & keep
         kernel = K_mse_loss__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mse_loss.out', (self, target, reduction, out))
     return kernel(ks, self, target, reduction, out)
 
@@ -3148,6 +3720,8 @@ def mse_loss_backward(grad_output, self, target, reduction):
         ks = (grad_output.keys | self.keys | target.keys | include) & keep
         kernel = K_mse_loss_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mse_loss_backward', (grad_output, self, target, reduction))
     return kernel(ks, grad_output, self, target, reduction)
 
@@ -3159,6 +3733,8 @@ def mse_loss_backward__grad_input(grad_output, self, target, reduction, *, grad_
         ks = (grad_output.keys | self.keys | target.keys | grad_input.keys | include) & keep
         kernel = K_mse_loss_backward__grad_input[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mse_loss_backward.grad_input', (grad_output, self, target, reduction, grad_input))
     return kernel(ks, grad_output, self, target, reduction, grad_input)
 
@@ -3172,6 +3748,8 @@ def linear(input, weight, bias=None):
         ks &= keep
         kernel = K_linear[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::linear', (input, weight, bias))
     return kernel(ks, input, weight, bias)
 
@@ -3185,6 +3763,8 @@ def linear__out(input, weight, bias=None, *, out):
         ks &= keep
         kernel = K_linear__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::linear.out', (input, weight, bias, out))
     return kernel(ks, input, weight, bias, out)
 
@@ -3203,6 +3783,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
         ks &= keep
         kernel = K_layer_norm[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::layer_norm', (input, normalized_shape, weight, bias, eps, cudnn_enable))
     return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
 
@@ -3216,6 +3798,8 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
         ks = (weight.keys | indices.keys | include) & keep
         kernel = K_embedding[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::embedding', (weight, indices, padding_idx, scale_grad_by_freq, sparse))
     return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
@@ -3228,6 +3812,8 @@ def dropout(input, p, train):
         ks = (input.keys | include) & keep
         kernel = K_dropout[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::dropout', (input, p, train))
     return kernel(ks, input, p, train)
 
@@ -3240,6 +3826,8 @@ def dropout_(self, p, train):
         ks = (self.keys | include) & keep
         kernel = K_dropout_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::dropout_', (self, p, train))
     return kernel(ks, self, p, train)
 
@@ -3252,6 +3840,8 @@ def native_dropout(input, p, train):
         ks = (input.keys | include) & keep
         kernel = K_native_dropout[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::native_dropout', (input, p, train))
     return kernel(ks, input, p, train)
 
@@ -3263,6 +3853,8 @@ def native_dropout_backward(grad_output, mask, scale):
         ks = (grad_output.keys | mask.keys | include) & keep
         kernel = K_native_dropout_backward[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::native_dropout_backward', (grad_output, mask, scale))
     return kernel(ks, grad_output, mask, scale)
 
@@ -3273,6 +3865,8 @@ def mm(self, mat2):
         ks = (self.keys | mat2.keys | include) & keep
         kernel = K_mm[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mm', (self, mat2))
     return kernel(ks, self, mat2)
 
@@ -3283,6 +3877,8 @@ def mm__out(self, mat2, *, out):
         ks = (self.keys | mat2.keys | out.keys | include) & keep
         kernel = K_mm__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mm.out', (self, mat2, out))
     return kernel(ks, self, mat2, out)
 
@@ -3293,6 +3889,8 @@ def bmm(self, mat2):
         ks = (self.keys | mat2.keys | include) & keep
         kernel = K_bmm[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bmm', (self, mat2))
     return kernel(ks, self, mat2)
 
@@ -3303,6 +3901,8 @@ def bmm__out(self, mat2, *, out):
         ks = (self.keys | mat2.keys | out.keys | include) & keep
         kernel = K_bmm__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bmm.out', (self, mat2, out))
     return kernel(ks, self, mat2, out)
 
@@ -3313,6 +3913,8 @@ def mv(self, vec):
         ks = (self.keys | vec.keys | include) & keep
         kernel = K_mv[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mv', (self, vec))
     return kernel(ks, self, vec)
 
@@ -3323,6 +3925,8 @@ def mv__out(self, vec, *, out):
         ks = (self.keys | vec.keys | out.keys | include) & keep
         kernel = K_mv__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mv.out', (self, vec, out))
     return kernel(ks, self, vec, out)
 
@@ -3333,6 +3937,8 @@ def dot(self, tensor):
         ks = (self.keys | tensor.keys | include) & keep
         kernel = K_dot[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::dot', (self, tensor))
     return kernel(ks, self, tensor)
 
@@ -3343,6 +3949,8 @@ def dot__out(self, tensor, *, out):
         ks = (self.keys | tensor.keys | out.keys | include) & keep
         kernel = K_dot__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::dot.out', (self, tensor, out))
     return kernel(ks, self, tensor, out)
 
@@ -3355,6 +3963,8 @@ def addmm(self, mat1, mat2, *, beta=1, alpha=1):
         ks = (self.keys | mat1.keys | mat2.keys | include) & keep
         kernel = K_addmm[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::addmm', (self, mat1, mat2, beta, alpha))
     return kernel(ks, self, mat1, mat2, beta, alpha)
 
@@ -3367,6 +3977,8 @@ def addmm_(self, mat1, mat2, *, beta=1, alpha=1):
         ks = (self.keys | mat1.keys | mat2.keys | include) & keep
         kernel = K_addmm_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::addmm_', (self, mat1, mat2, beta, alpha))
     return kernel(ks, self, mat1, mat2, beta, alpha)
 
@@ -3379,6 +3991,8 @@ def addmm__out(self, mat1, mat2, *, beta=1, alpha=1, out):
         ks = (self.keys | mat1.keys | mat2.keys | out.keys | include) & keep
         kernel = K_addmm__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::addmm.out', (self, mat1, mat2, beta, alpha, out))
     return kernel(ks, self, mat1, mat2, beta, alpha, out)
 
@@ -3389,6 +4003,8 @@ def matmul(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_matmul[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::matmul', (self, other))
     return kernel(ks, self, other)
 
@@ -3399,6 +4015,8 @@ def matmul__out(self, other, *, out):
         ks = (self.keys | other.keys | out.keys | include) & keep
         kernel = K_matmul__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::matmul.out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -3409,6 +4027,8 @@ def outer(self, vec2):
         ks = (self.keys | vec2.keys | include) & keep
         kernel = K_outer[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::outer', (self, vec2))
     return kernel(ks, self, vec2)
 
@@ -3419,6 +4039,8 @@ def outer__out(self, vec2, *, out):
         ks = (self.keys | vec2.keys | out.keys | include) & keep
         kernel = K_outer__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::outer.out', (self, vec2, out))
     return kernel(ks, self, vec2, out)
 
@@ -3430,6 +4052,8 @@ def view(self, size):
         ks = (self.keys | include) & keep
         kernel = K_view[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::view', (self, size))
     return kernel(ks, self, size)
 
@@ -3442,6 +4066,8 @@ def transpose__int(self, dim0, dim1):
         ks = (self.keys | include) & keep
         kernel = K_transpose__int[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::transpose.int', (self, dim0, dim1))
     return kernel(ks, self, dim0, dim1)
 
@@ -3452,6 +4078,8 @@ def t(self):
         ks = (self.keys | include) & keep
         kernel = K_t[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::t', (self,))
     return kernel(ks, self)
 
@@ -3463,6 +4091,8 @@ def permute(self, dims):
         ks = (self.keys | include) & keep
         kernel = K_permute[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::permute', (self, dims))
     return kernel(ks, self, dims)
 
@@ -3475,6 +4105,8 @@ def expand(self, size, *, implicit=False):
         ks = (self.keys | include) & keep
         kernel = K_expand[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::expand', (self, size, implicit))
     return kernel(ks, self, size, implicit)
 
@@ -3485,6 +4117,8 @@ def squeeze(self):
         ks = (self.keys | include) & keep
         kernel = K_squeeze[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::squeeze', (self,))
     return kernel(ks, self)
 
@@ -3496,6 +4130,8 @@ def squeeze__dim(self, dim):
         ks = (self.keys | include) & keep
         kernel = K_squeeze__dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::squeeze.dim', (self, dim))
     return kernel(ks, self, dim)
 
@@ -3507,6 +4143,8 @@ def squeeze__dims(self, dim):
         ks = (self.keys | include) & keep
         kernel = K_squeeze__dims[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::squeeze.dims', (self, dim))
     return kernel(ks, self, dim)
 
@@ -3518,6 +4156,8 @@ def unsqueeze(self, dim):
         ks = (self.keys | include) & keep
         kernel = K_unsqueeze[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::unsqueeze', (self, dim))
     return kernel(ks, self, dim)
 
@@ -3530,6 +4170,8 @@ def select__int(self, dim, index):
         ks = (self.keys | include) & keep
         kernel = K_select__int[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::select.int', (self, dim, index))
     return kernel(ks, self, dim, index)
 
@@ -3544,6 +4186,8 @@ def slice__Tensor(self, dim=0, start=None, end=None, step=1):
         ks = (self.keys | include) & keep
         kernel = K_slice__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::slice.Tensor', (self, dim, start, end, step))
     return kernel(ks, self, dim, start, end, step)
 
@@ -3557,6 +4201,8 @@ def diagonal(self, offset=0, dim1=0, dim2=1):
         ks = (self.keys | include) & keep
         kernel = K_diagonal[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::diagonal', (self, offset, dim1, dim2))
     return kernel(ks, self, offset, dim1, dim2)
 
@@ -3570,6 +4216,8 @@ def as_strided(self, size, stride, storage_offset=None):
         ks = (self.keys | include) & keep
         kernel = K_as_strided[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::as_strided', (self, size, stride, storage_offset))
     return kernel(ks, self, size, stride, storage_offset)
 
@@ -3583,6 +4231,8 @@ def unfold(self, dimension, size, step):
         ks = (self.keys | include) & keep
         kernel = K_unfold[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::unfold', (self, dimension, size, step))
     return kernel(ks, self, dimension, size, step)
 
@@ -3593,6 +4243,8 @@ def alias(self):
         ks = (self.keys | include) & keep
         kernel = K_alias[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::alias', (self,))
     return kernel(ks, self)
 
@@ -3604,6 +4256,8 @@ def unbind__int(self, dim=0):
         ks = (self.keys | include) & keep
         kernel = K_unbind__int[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::unbind.int', (self, dim))
     return kernel(ks, self, dim)
 
@@ -3616,6 +4270,8 @@ def split__Tensor(self, split_size, dim=0):
         ks = (self.keys | include) & keep
         kernel = K_split__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::split.Tensor', (self, split_size, dim))
     return kernel(ks, self, split_size, dim)
 
@@ -3628,6 +4284,8 @@ def split_with_sizes(self, split_sizes, dim=0):
         ks = (self.keys | include) & keep
         kernel = K_split_with_sizes[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::split_with_sizes', (self, split_sizes, dim))
     return kernel(ks, self, split_sizes, dim)
 
@@ -3638,6 +4296,8 @@ def detach(self):
         ks = (self.keys | include) & keep
         kernel = K_detach[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::detach', (self,))
     return kernel(ks, self)
 
@@ -3649,6 +4309,8 @@ def _unsafe_view(self, size):
         ks = (self.keys | include) & keep
         kernel = K__unsafe_view[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_unsafe_view', (self, size))
     return kernel(ks, self, size)
 
@@ -3660,6 +4322,8 @@ def reshape(self, shape):
         ks = (self.keys | include) & keep
         kernel = K_reshape[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::reshape', (self, shape))
     return kernel(ks, self, shape)
 
@@ -3673,6 +4337,8 @@ def narrow(self, dim, start, length):
         ks = (self.keys | include) & keep
         kernel = K_narrow[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::narrow', (self, dim, start, length))
     return kernel(ks, self, dim, start, length)
 
@@ -3685,6 +4351,8 @@ def chunk(self, chunks, dim=0):
         ks = (self.keys | include) & keep
         kernel = K_chunk[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::chunk', (self, chunks, dim))
     return kernel(ks, self, chunks, dim)
 
@@ -3697,6 +4365,8 @@ def movedim__int(self, source, destination):
         ks = (self.keys | include) & keep
         kernel = K_movedim__int[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::movedim.int', (self, source, destination))
     return kernel(ks, self, source, destination)
 
@@ -3709,6 +4379,8 @@ def movedim__intlist(self, source, destination):
         ks = (self.keys | include) & keep
         kernel = K_movedim__intlist[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::movedim.intlist', (self, source, destination))
     return kernel(ks, self, source, destination)
 
@@ -3719,6 +4391,8 @@ def view_as(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_view_as[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::view_as', (self, other))
     return kernel(ks, self, other)
 
@@ -3729,6 +4403,8 @@ def expand_as(self, other):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_expand_as[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::expand_as', (self, other))
     return kernel(ks, self, other)
 
@@ -3741,6 +4417,8 @@ def flatten__using_ints(self, start_dim=0, end_dim=-1):
         ks = (self.keys | include) & keep
         kernel = K_flatten__using_ints[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::flatten.using_ints', (self, start_dim, end_dim))
     return kernel(ks, self, start_dim, end_dim)
 
@@ -3752,6 +4430,8 @@ def repeat(self, repeats):
         ks = (self.keys | include) & keep
         kernel = K_repeat[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::repeat', (self, repeats))
     return kernel(ks, self, repeats)
 
@@ -3762,6 +4442,8 @@ def clone(self, *, memory_format=None):
         ks = (self.keys | include) & keep
         kernel = K_clone[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clone', (self, memory_format))
     return kernel(ks, self, memory_format)
 
@@ -3772,6 +4454,8 @@ def contiguous(self, *, memory_format='contiguous_format'):
         ks = (self.keys | include) & keep
         kernel = K_contiguous[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::contiguous', (self, memory_format))
     return kernel(ks, self, memory_format)
 
@@ -3783,6 +4467,8 @@ def copy_(self, src, non_blocking=False):
         ks = (self.keys | src.keys | include) & keep
         kernel = K_copy_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::copy_', (self, src, non_blocking))
     return kernel(ks, self, src, non_blocking)
 
@@ -3797,6 +4483,8 @@ def _to_copy(self, *, dtype=None, layout=None, device=None, pin_memory=None, non
         ks = (self.keys | include) & keep
         kernel = K__to_copy[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_to_copy', (self, dtype, layout, device, pin_memory, non_blocking, memory_format))
     return kernel(ks, self, dtype, layout, device, pin_memory, non_blocking, memory_format)
 
@@ -3810,6 +4498,8 @@ def to__dtype(self, dtype, non_blocking=False, copy=False, memory_format=None):
         ks = (self.keys | include) & keep
         kernel = K_to__dtype[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::to.dtype', (self, dtype, non_blocking, copy, memory_format))
     return kernel(ks, self, dtype, non_blocking, copy, memory_format)
 
@@ -3824,6 +4514,8 @@ def to__device(self, device, dtype, non_blocking=False, copy=False, memory_forma
         ks = (self.keys | include) & keep
         kernel = K_to__device[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::to.device', (self, device, dtype, non_blocking, copy, memory_format))
     return kernel(ks, self, device, dtype, non_blocking, copy, memory_format)
 
@@ -3839,6 +4531,8 @@ def to__dtype_layout(self, *, dtype=None, layout=None, device=None, pin_memory=N
         ks = (self.keys | include) & keep
         kernel = K_to__dtype_layout[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::to.dtype_layout', (self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format))
     return kernel(ks, self, dtype, layout, device, pin_memory, non_blocking, copy, memory_format)
 
@@ -3851,6 +4545,8 @@ def to__other(self, other, non_blocking=False, copy=False, memory_format=None):
         ks = (self.keys | other.keys | include) & keep
         kernel = K_to__other[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::to.other', (self, other, non_blocking, copy, memory_format))
     return kernel(ks, self, other, non_blocking, copy, memory_format)
 
@@ -3862,6 +4558,8 @@ def fill___Scalar(self, value):
         ks = (self.keys | include) & keep
         kernel = K_fill___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::fill_.Scalar', (self, value))
     return kernel(ks, self, value)
 
@@ -3872,6 +4570,8 @@ def fill___Tensor(self, value):
         ks = (self.keys | value.keys | include) & keep
         kernel = K_fill___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::fill_.Tensor', (self, value))
     return kernel(ks, self, value)
 
@@ -3883,6 +4583,8 @@ def fill__Scalar(self, value):
         ks = (self.keys | include) & keep
         kernel = K_fill__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::fill.Scalar', (self, value))
     return kernel(ks, self, value)
 
@@ -3893,6 +4595,8 @@ def fill__Tensor(self, value):
         ks = (self.keys | value.keys | include) & keep
         kernel = K_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::fill.Tensor', (self, value))
     return kernel(ks, self, value)
 
@@ -3903,6 +4607,8 @@ def zero_(self):
         ks = (self.keys | include) & keep
         kernel = K_zero_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::zero_', (self,))
     return kernel(ks, self)
 
@@ -3914,6 +4620,8 @@ def resize_(self, size, *, memory_format=None):
         ks = (self.keys | include) & keep
         kernel = K_resize_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::resize_', (self, size, memory_format))
     return kernel(ks, self, size, memory_format)
 
@@ -3925,6 +4633,8 @@ def masked_fill__Scalar(self, mask, value):
         ks = (self.keys | mask.keys | include) & keep
         kernel = K_masked_fill__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::masked_fill.Scalar', (self, mask, value))
     return kernel(ks, self, mask, value)
 
@@ -3935,6 +4645,8 @@ def masked_fill__Tensor(self, mask, value):
         ks = (self.keys | mask.keys | value.keys | include) & keep
         kernel = K_masked_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::masked_fill.Tensor', (self, mask, value))
     return kernel(ks, self, mask, value)
 
@@ -3946,6 +4658,8 @@ def masked_fill___Scalar(self, mask, value):
         ks = (self.keys | mask.keys | include) & keep
         kernel = K_masked_fill___Scalar[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::masked_fill_.Scalar', (self, mask, value))
     return kernel(ks, self, mask, value)
 
@@ -3956,6 +4670,8 @@ def masked_fill___Tensor(self, mask, value):
         ks = (self.keys | mask.keys | value.keys | include) & keep
         kernel = K_masked_fill___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::masked_fill_.Tensor', (self, mask, value))
     return kernel(ks, self, mask, value)
 
@@ -3966,6 +4682,8 @@ def _local_scalar_dense(self):
         ks = (self.keys | include) & keep
         kernel = K__local_scalar_dense[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_local_scalar_dense', (self,))
     return kernel(ks, self)
 
@@ -3981,6 +4699,8 @@ def index__Tensor(self, indices):
         ks &= keep
         kernel = K_index__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index.Tensor', (self, indices))
     return kernel(ks, self, indices)
 
@@ -3996,6 +4716,8 @@ def index__Tensor_out(self, indices, *, out):
         ks &= keep
         kernel = K_index__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index.Tensor_out', (self, indices, out))
     return kernel(ks, self, indices, out)
 
@@ -4012,6 +4734,8 @@ def index_put(self, indices, values, accumulate=False):
         ks &= keep
         kernel = K_index_put[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_put', (self, indices, values, accumulate))
     return kernel(ks, self, indices, values, accumulate)
 
@@ -4028,6 +4752,8 @@ def index_put_(self, indices, values, accumulate=False):
         ks &= keep
         kernel = K_index_put_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_put_', (self, indices, values, accumulate))
     return kernel(ks, self, indices, values, accumulate)
 
@@ -4044,6 +4770,8 @@ def index_put__out(self, indices, values, accumulate=False, *, out):
         ks &= keep
         kernel = K_index_put__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_put.out', (self, indices, values, accumulate, out))
     return kernel(ks, self, indices, values, accumulate, out)
 
@@ -4055,6 +4783,8 @@ def index_select(self, dim, index):
         ks = (self.keys | index.keys | include) & keep
         kernel = K_index_select[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_select', (self, dim, index))
     return kernel(ks, self, dim, index)
 
@@ -4066,6 +4796,8 @@ def index_select__out(self, dim, index, *, out):
         ks = (self.keys | index.keys | out.keys | include) & keep
         kernel = K_index_select__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_select.out', (self, dim, index, out))
     return kernel(ks, self, dim, index, out)
 
@@ -4078,6 +4810,8 @@ def gather(self, dim, index, *, sparse_grad=False):
         ks = (self.keys | index.keys | include) & keep
         kernel = K_gather[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gather', (self, dim, index, sparse_grad))
     return kernel(ks, self, dim, index, sparse_grad)
 
@@ -4090,6 +4824,8 @@ def gather__out(self, dim, index, *, sparse_grad=False, out):
         ks = (self.keys | index.keys | out.keys | include) & keep
         kernel = K_gather__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gather.out', (self, dim, index, sparse_grad, out))
     return kernel(ks, self, dim, index, sparse_grad, out)
 
@@ -4101,6 +4837,8 @@ def scatter__src(self, dim, index, src):
         ks = (self.keys | index.keys | src.keys | include) & keep
         kernel = K_scatter__src[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter.src', (self, dim, index, src))
     return kernel(ks, self, dim, index, src)
 
@@ -4112,6 +4850,8 @@ def scatter___src(self, dim, index, src):
         ks = (self.keys | index.keys | src.keys | include) & keep
         kernel = K_scatter___src[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter_.src', (self, dim, index, src))
     return kernel(ks, self, dim, index, src)
 
@@ -4123,6 +4863,8 @@ def scatter__src_out(self, dim, index, src, *, out):
         ks = (self.keys | index.keys | src.keys | out.keys | include) & keep
         kernel = K_scatter__src_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter.src_out', (self, dim, index, src, out))
     return kernel(ks, self, dim, index, src, out)
 
@@ -4135,6 +4877,8 @@ def scatter__value(self, dim, index, value):
         ks = (self.keys | index.keys | include) & keep
         kernel = K_scatter__value[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter.value', (self, dim, index, value))
     return kernel(ks, self, dim, index, value)
 
@@ -4147,6 +4891,8 @@ def scatter___value(self, dim, index, value):
         ks = (self.keys | index.keys | include) & keep
         kernel = K_scatter___value[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter_.value', (self, dim, index, value))
     return kernel(ks, self, dim, index, value)
 
@@ -4159,6 +4905,8 @@ def scatter__value_out(self, dim, index, value, *, out):
         ks = (self.keys | index.keys | out.keys | include) & keep
         kernel = K_scatter__value_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter.value_out', (self, dim, index, value, out))
     return kernel(ks, self, dim, index, value, out)
 
@@ -4170,6 +4918,8 @@ def scatter_add(self, dim, index, src):
         ks = (self.keys | index.keys | src.keys | include) & keep
         kernel = K_scatter_add[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter_add', (self, dim, index, src))
     return kernel(ks, self, dim, index, src)
 
@@ -4181,6 +4931,8 @@ def scatter_add_(self, dim, index, src):
         ks = (self.keys | index.keys | src.keys | include) & keep
         kernel = K_scatter_add_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter_add_', (self, dim, index, src))
     return kernel(ks, self, dim, index, src)
 
@@ -4192,6 +4944,8 @@ def scatter_add__out(self, dim, index, src, *, out):
         ks = (self.keys | index.keys | src.keys | out.keys | include) & keep
         kernel = K_scatter_add__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scatter_add.out', (self, dim, index, src, out))
     return kernel(ks, self, dim, index, src, out)
 
@@ -4204,6 +4958,8 @@ def index_add(self, dim, index, source, *, alpha=1):
         ks = (self.keys | index.keys | source.keys | include) & keep
         kernel = K_index_add[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_add', (self, dim, index, source, alpha))
     return kernel(ks, self, dim, index, source, alpha)
 
@@ -4216,6 +4972,8 @@ def index_add_(self, dim, index, source, *, alpha=1):
         ks = (self.keys | index.keys | source.keys | include) & keep
         kernel = K_index_add_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_add_', (self, dim, index, source, alpha))
     return kernel(ks, self, dim, index, source, alpha)
 
@@ -4228,6 +4986,8 @@ def index_add__out(self, dim, index, source, *, alpha=1, out):
         ks = (self.keys | index.keys | source.keys | out.keys | include) & keep
         kernel = K_index_add__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::index_add.out', (self, dim, index, source, alpha, out))
     return kernel(ks, self, dim, index, source, alpha, out)
 
@@ -4238,6 +4998,8 @@ def nonzero(self):
         ks = (self.keys | include) & keep
         kernel = K_nonzero[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nonzero', (self,))
     return kernel(ks, self)
 
@@ -4248,6 +5010,8 @@ def masked_select(self, mask):
         ks = (self.keys | mask.keys | include) & keep
         kernel = K_masked_select[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::masked_select', (self, mask))
     return kernel(ks, self, mask)
 
@@ -4259,6 +5023,8 @@ def take_along_dim(self, indices, dim=None):
         ks = (self.keys | indices.keys | include) & keep
         kernel = K_take_along_dim[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::take_along_dim', (self, indices, dim))
     return kernel(ks, self, indices, dim)
 
@@ -4270,6 +5036,8 @@ def take_along_dim__out(self, indices, dim=None, *, out):
         ks = (self.keys | indices.keys | out.keys | include) & keep
         kernel = K_take_along_dim__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::take_along_dim.out', (self, indices, dim, out))
     return kernel(ks, self, indices, dim, out)
 
@@ -4284,6 +5052,8 @@ def topk(self, k, dim=-1, largest=True, sorted=True):
         ks = (self.keys | include) & keep
         kernel = K_topk[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::topk', (self, k, dim, largest, sorted))
     return kernel(ks, self, k, dim, largest, sorted)
 
@@ -4298,6 +5068,8 @@ def topk__values(self, k, dim=-1, largest=True, sorted=True, *, values, indices)
         ks = (self.keys | values.keys | indices.keys | include) & keep
         kernel = K_topk__values[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::topk.values', (self, k, dim, largest, sorted, values, indices))
     return kernel(ks, self, k, dim, largest, sorted, values, indices)
 
@@ -4311,6 +5083,8 @@ def sort__stable(self, *, stable, dim=-1, descending=False):
         ks = (self.keys | include) & keep
         kernel = K_sort__stable[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sort.stable', (self, stable, dim, descending))
     return kernel(ks, self, stable, dim, descending)
 
@@ -4324,6 +5098,8 @@ def sort__values_stable(self, *, stable, dim=-1, descending=False, values, indic
         ks = (self.keys | values.keys | indices.keys | include) & keep
         kernel = K_sort__values_stable[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sort.values_stable', (self, stable, dim, descending, values, indices))
     return kernel(ks, self, stable, dim, descending, values, indices)
 
@@ -4336,6 +5112,8 @@ def sort(self, dim=-1, descending=False):
         ks = (self.keys | include) & keep
         kernel = K_sort[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sort', (self, dim, descending))
     return kernel(ks, self, dim, descending)
 
@@ -4348,6 +5126,8 @@ def argsort(self, dim=-1, descending=False):
         ks = (self.keys | include) & keep
         kernel = K_argsort[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::argsort', (self, dim, descending))
     return kernel(ks, self, dim, descending)
 
@@ -4361,6 +5141,8 @@ def argsort__stable(self, *, stable, dim=-1, descending=False):
         ks = (self.keys | include) & keep
         kernel = K_argsort__stable[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::argsort.stable', (self, stable, dim, descending))
     return kernel(ks, self, stable, dim, descending)
 
@@ -4376,6 +5158,8 @@ def cat(tensors, dim=0):
         ks &= keep
         kernel = K_cat[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cat', (tensors, dim))
     return kernel(ks, tensors, dim)
 
@@ -4391,6 +5175,8 @@ def cat__out(tensors, dim=0, *, out):
         ks &= keep
         kernel = K_cat__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::cat.out', (tensors, dim, out))
     return kernel(ks, tensors, dim, out)
 
@@ -4406,6 +5192,8 @@ def stack(tensors, dim=0):
         ks &= keep
         kernel = K_stack[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::stack', (tensors, dim))
     return kernel(ks, tensors, dim)
 
@@ -4421,6 +5209,8 @@ def stack__out(tensors, dim=0, *, out):
         ks &= keep
         kernel = K_stack__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::stack.out', (tensors, dim, out))
     return kernel(ks, tensors, dim, out)
 
@@ -4432,6 +5222,8 @@ def flip(self, dims):
         ks = (self.keys | include) & keep
         kernel = K_flip[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::flip', (self, dims))
     return kernel(ks, self, dims)
 
@@ -4443,6 +5235,8 @@ def flip__out(self, dims, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_flip__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::flip.out', (self, dims, out))
     return kernel(ks, self, dims, out)
 
@@ -4454,6 +5248,8 @@ def tril(self, diagonal=0):
         ks = (self.keys | include) & keep
         kernel = K_tril[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tril', (self, diagonal))
     return kernel(ks, self, diagonal)
 
@@ -4465,6 +5261,8 @@ def tril_(self, diagonal=0):
         ks = (self.keys | include) & keep
         kernel = K_tril_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tril_', (self, diagonal))
     return kernel(ks, self, diagonal)
 
@@ -4476,6 +5274,8 @@ def tril__out(self, diagonal=0, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_tril__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::tril.out', (self, diagonal, out))
     return kernel(ks, self, diagonal, out)
 
@@ -4487,6 +5287,8 @@ def triu(self, diagonal=0):
         ks = (self.keys | include) & keep
         kernel = K_triu[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::triu', (self, diagonal))
     return kernel(ks, self, diagonal)
 
@@ -4498,6 +5300,8 @@ def triu_(self, diagonal=0):
         ks = (self.keys | include) & keep
         kernel = K_triu_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::triu_', (self, diagonal))
     return kernel(ks, self, diagonal)
 
@@ -4509,6 +5313,8 @@ def triu__out(self, diagonal=0, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_triu__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::triu.out', (self, diagonal, out))
     return kernel(ks, self, diagonal, out)
 
@@ -4520,6 +5326,8 @@ def one_hot(self, num_classes=-1):
         ks = (self.keys | include) & keep
         kernel = K_one_hot[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::one_hot', (self, num_classes))
     return kernel(ks, self, num_classes)
 
@@ -4534,6 +5342,8 @@ def empty__memory_format(size, *, dtype=None, layout=None, device=None, pin_memo
         ks = include & keep
         kernel = K_empty__memory_format[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::empty.memory_format', (size, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, size, dtype, layout, device, pin_memory, memory_format)
 
@@ -4549,6 +5359,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
         ks = include & keep
         kernel = K_empty_strided[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::empty_strided', (size, stride, dtype, layout, device, pin_memory))
     return kernel(ks, size, stride, dtype, layout, device, pin_memory)
 
@@ -4563,6 +5375,8 @@ def zeros(size, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_zeros[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::zeros', (size, dtype, layout, device, pin_memory))
     return kernel(ks, size, dtype, layout, device, pin_memory)
 
@@ -4577,6 +5391,8 @@ def ones(size, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_ones[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ones', (size, dtype, layout, device, pin_memory))
     return kernel(ks, size, dtype, layout, device, pin_memory)
 
@@ -4592,6 +5408,8 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=N
         ks = include & keep
         kernel = K_full[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::full', (size, fill_value, dtype, layout, device, pin_memory))
     return kernel(ks, size, fill_value, dtype, layout, device, pin_memory)
 
@@ -4605,6 +5423,8 @@ def empty_like(self, *, dtype=None, layout=None, device=None, pin_memory=None, m
         ks = (self.keys | include) & keep
         kernel = K_empty_like[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::empty_like', (self, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, self, dtype, layout, device, pin_memory, memory_format)
 
@@ -4618,6 +5438,8 @@ def zeros_like(self, *, dtype=None, layout=None, device=None, pin_memory=None, m
         ks = (self.keys | include) & keep
         kernel = K_zeros_like[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::zeros_like', (self, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, self, dtype, layout, device, pin_memory, memory_format)
 
@@ -4631,6 +5453,8 @@ def ones_like(self, *, dtype=None, layout=None, device=None, pin_memory=None, me
         ks = (self.keys | include) & keep
         kernel = K_ones_like[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ones_like', (self, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, self, dtype, layout, device, pin_memory, memory_format)
 
@@ -4645,6 +5469,8 @@ def full_like(self, fill_value, *, dtype=None, layout=None, device=None, pin_mem
         ks = (self.keys | include) & keep
         kernel = K_full_like[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::full_like', (self, fill_value, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, self, fill_value, dtype, layout, device, pin_memory, memory_format)
 
@@ -4658,6 +5484,8 @@ def rand_like(self, *, dtype=None, layout=None, device=None, pin_memory=None, me
         ks = (self.keys | include) & keep
         kernel = K_rand_like[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rand_like', (self, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, self, dtype, layout, device, pin_memory, memory_format)
 
@@ -4671,6 +5499,8 @@ def randn_like(self, *, dtype=None, layout=None, device=None, pin_memory=None, m
         ks = (self.keys | include) & keep
         kernel = K_randn_like[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randn_like', (self, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, self, dtype, layout, device, pin_memory, memory_format)
 
@@ -4685,6 +5515,8 @@ def new_empty(self, size, *, dtype=None, layout=None, device=None, pin_memory=No
         ks = (self.keys | include) & keep
         kernel = K_new_empty[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::new_empty', (self, size, dtype, layout, device, pin_memory))
     return kernel(ks, self, size, dtype, layout, device, pin_memory)
 
@@ -4699,6 +5531,8 @@ def new_zeros(self, size, *, dtype=None, layout=None, device=None, pin_memory=No
         ks = (self.keys | include) & keep
         kernel = K_new_zeros[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::new_zeros', (self, size, dtype, layout, device, pin_memory))
     return kernel(ks, self, size, dtype, layout, device, pin_memory)
 
@@ -4713,6 +5547,8 @@ def new_ones(self, size, *, dtype=None, layout=None, device=None, pin_memory=Non
         ks = (self.keys | include) & keep
         kernel = K_new_ones[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::new_ones', (self, size, dtype, layout, device, pin_memory))
     return kernel(ks, self, size, dtype, layout, device, pin_memory)
 
@@ -4728,6 +5564,8 @@ def new_full(self, size, fill_value, *, dtype=None, layout=None, device=None, pi
         ks = (self.keys | include) & keep
         kernel = K_new_full[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::new_full', (self, size, fill_value, dtype, layout, device, pin_memory))
     return kernel(ks, self, size, fill_value, dtype, layout, device, pin_memory)
 
@@ -4743,6 +5581,8 @@ def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=Non
         ks = (self.keys | include) & keep
         kernel = K_new_empty_strided[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::new_empty_strided', (self, size, stride, dtype, layout, device, pin_memory))
     return kernel(ks, self, size, stride, dtype, layout, device, pin_memory)
 
@@ -4757,6 +5597,8 @@ def arange(end, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_arange[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::arange', (end, dtype, layout, device, pin_memory))
     return kernel(ks, end, dtype, layout, device, pin_memory)
 
@@ -4772,6 +5614,8 @@ def arange__start(start, end, *, dtype=None, layout=None, device=None, pin_memor
         ks = include & keep
         kernel = K_arange__start[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::arange.start', (start, end, dtype, layout, device, pin_memory))
     return kernel(ks, start, end, dtype, layout, device, pin_memory)
 
@@ -4788,6 +5632,8 @@ def arange__start_step(start, end, step=1, *, dtype=None, layout=None, device=No
         ks = include & keep
         kernel = K_arange__start_step[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::arange.start_step', (start, end, step, dtype, layout, device, pin_memory))
     return kernel(ks, start, end, step, dtype, layout, device, pin_memory)
 
@@ -4801,6 +5647,8 @@ def arange__start_out(start, end, step=1, *, out):
         ks = (out.keys | include) & keep
         kernel = K_arange__start_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::arange.start_out', (start, end, step, out))
     return kernel(ks, start, end, step, out)
 
@@ -4817,6 +5665,8 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_mem
         ks = include & keep
         kernel = K_linspace[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::linspace', (start, end, steps, dtype, layout, device, pin_memory))
     return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
 
@@ -4831,6 +5681,8 @@ def eye(n, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_eye[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eye', (n, dtype, layout, device, pin_memory))
     return kernel(ks, n, dtype, layout, device, pin_memory)
 
@@ -4846,6 +5698,8 @@ def eye__m(n, m, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_eye__m[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eye.m', (n, m, dtype, layout, device, pin_memory))
     return kernel(ks, n, m, dtype, layout, device, pin_memory)
 
@@ -4860,6 +5714,8 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_scalar_tensor[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scalar_tensor', (s, dtype, layout, device, pin_memory))
     return kernel(ks, s, dtype, layout, device, pin_memory)
 
@@ -4874,6 +5730,8 @@ def rand(size, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_rand[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rand', (size, dtype, layout, device, pin_memory))
     return kernel(ks, size, dtype, layout, device, pin_memory)
 
@@ -4891,6 +5749,8 @@ def rand__generator(size, *, generator, dtype=None, layout=None, device=None, pi
         ks &= keep
         kernel = K_rand__generator[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rand.generator', (size, generator, dtype, layout, device, pin_memory))
     return kernel(ks, size, generator, dtype, layout, device, pin_memory)
 
@@ -4905,6 +5765,8 @@ def randn(size, *, dtype=None, layout=None, device=None, pin_memory=None):
         ks = include & keep
         kernel = K_randn[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randn', (size, dtype, layout, device, pin_memory))
     return kernel(ks, size, dtype, layout, device, pin_memory)
 
@@ -4922,6 +5784,8 @@ def randn__generator(size, *, generator, dtype=None, layout=None, device=None, p
         ks &= keep
         kernel = K_randn__generator[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randn.generator', (size, generator, dtype, layout, device, pin_memory))
     return kernel(ks, size, generator, dtype, layout, device, pin_memory)
 
@@ -4937,6 +5801,8 @@ def randint(high, size, *, dtype=DTYPES['int64'], layout=None, device=None, pin_
         ks = include & keep
         kernel = K_randint[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randint', (high, size, dtype, layout, device, pin_memory))
     return kernel(ks, high, size, dtype, layout, device, pin_memory)
 
@@ -4955,6 +5821,8 @@ def randint__generator(high, size, *, generator, dtype=DTYPES['int64'], layout=N
         ks &= keep
         kernel = K_randint__generator[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randint.generator', (high, size, generator, dtype, layout, device, pin_memory))
     return kernel(ks, high, size, generator, dtype, layout, device, pin_memory)
 
@@ -4971,6 +5839,8 @@ def randint__low(low, high, size, *, dtype=DTYPES['int64'], layout=None, device=
         ks = include & keep
         kernel = K_randint__low[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randint.low', (low, high, size, dtype, layout, device, pin_memory))
     return kernel(ks, low, high, size, dtype, layout, device, pin_memory)
 
@@ -4990,6 +5860,8 @@ def randint__low_generator(low, high, size, *, generator, dtype=DTYPES['int64'],
         ks &= keep
         kernel = K_randint__low_generator[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randint.low_generator', (low, high, size, generator, dtype, layout, device, pin_memory))
     return kernel(ks, low, high, size, generator, dtype, layout, device, pin_memory)
 
@@ -5004,6 +5876,8 @@ def randperm(n, *, dtype=DTYPES['int64'], layout=None, device=None, pin_memory=N
         ks = include & keep
         kernel = K_randperm[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randperm', (n, dtype, layout, device, pin_memory))
     return kernel(ks, n, dtype, layout, device, pin_memory)
 
@@ -5021,6 +5895,8 @@ def randperm__generator(n, *, generator, dtype=DTYPES['int64'], layout=None, dev
         ks &= keep
         kernel = K_randperm__generator[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randperm.generator', (n, generator, dtype, layout, device, pin_memory))
     return kernel(ks, n, generator, dtype, layout, device, pin_memory)
 
@@ -5036,6 +5912,8 @@ def uniform_(self, from_=0.0, to=1.0, *, generator=None):
         ks &= keep
         kernel = K_uniform_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::uniform_', (self, from_, to, generator))
     return kernel(ks, self, from_, to, generator)
 
@@ -5051,6 +5929,8 @@ def normal_(self, mean=0.0, std=1.0, *, generator=None):
         ks &= keep
         kernel = K_normal_[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::normal_', (self, mean, std, generator))
     return kernel(ks, self, mean, std, generator)
 
@@ -5066,6 +5946,8 @@ def random___from(self, from_, to, *, generator=None):
         ks &= keep
         kernel = K_random___from[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::random_.from', (self, from_, to, generator))
     return kernel(ks, self, from_, to, generator)
 
@@ -5079,6 +5961,8 @@ def bernoulli(self, *, generator=None):
         ks &= keep
         kernel = K_bernoulli[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bernoulli', (self, generator))
     return kernel(ks, self, generator)
 
@@ -5093,6 +5977,8 @@ def bernoulli__p(self, p, *, generator=None):
         ks &= keep
         kernel = K_bernoulli__p[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bernoulli.p', (self, p, generator))
     return kernel(ks, self, p, generator)
 
@@ -5107,6 +5993,8 @@ def bernoulli___float(self, p=0.5, *, generator=None):
         ks &= keep
         kernel = K_bernoulli___float[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bernoulli_.float', (self, p, generator))
     return kernel(ks, self, p, generator)
 
@@ -5119,6 +6007,8 @@ def add__Scalar_out(self, other, alpha=1, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_add__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::add.Scalar_out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
 
@@ -5131,6 +6021,8 @@ def sub__Scalar_out(self, other, alpha=1, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_sub__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::sub.Scalar_out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
 
@@ -5142,6 +6034,8 @@ def mul__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_mul__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::mul.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5153,6 +6047,8 @@ def div__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_div__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5165,6 +6061,8 @@ def div__Scalar_mode_out(self, other, *, rounding_mode, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_div__Scalar_mode_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::div.Scalar_mode_out', (self, other, rounding_mode, out))
     return kernel(ks, self, other, rounding_mode, out)
 
@@ -5177,6 +6075,8 @@ def rsub__Scalar_out(self, other, alpha=1, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_rsub__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rsub.Scalar_out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
 
@@ -5188,6 +6088,8 @@ def floor_divide__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_floor_divide__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::floor_divide.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5199,6 +6101,8 @@ def remainder__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_remainder__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5210,6 +6114,8 @@ def remainder__Scalar_Tensor_out(self, other, *, out):
         ks = (other.keys | out.keys | include) & keep
         kernel = K_remainder__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::remainder.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5221,6 +6127,8 @@ def pow__Scalar_out(self, exponent, *, out):
         ks = (exponent.keys | out.keys | include) & keep
         kernel = K_pow__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::pow.Scalar_out', (self, exponent, out))
     return kernel(ks, self, exponent, out)
 
@@ -5232,6 +6140,8 @@ def eq__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_eq__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eq.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5243,6 +6153,8 @@ def ne__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_ne__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ne.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5254,6 +6166,8 @@ def lt__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_lt__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::lt.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5265,6 +6179,8 @@ def le__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_le__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::le.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5276,6 +6192,8 @@ def gt__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_gt__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::gt.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5287,6 +6205,8 @@ def ge__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_ge__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ge.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5298,6 +6218,8 @@ def bitwise_and__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_bitwise_and__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5309,6 +6231,8 @@ def bitwise_and__Scalar_Tensor_out(self, other, *, out):
         ks = (other.keys | out.keys | include) & keep
         kernel = K_bitwise_and__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_and.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5320,6 +6244,8 @@ def bitwise_or__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_bitwise_or__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5331,6 +6257,8 @@ def bitwise_or__Scalar_Tensor_out(self, other, *, out):
         ks = (other.keys | out.keys | include) & keep
         kernel = K_bitwise_or__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_or.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5342,6 +6270,8 @@ def bitwise_xor__Scalar_out(self, other, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_bitwise_xor__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5353,6 +6283,8 @@ def bitwise_xor__Scalar_Tensor_out(self, other, *, out):
         ks = (other.keys | out.keys | include) & keep
         kernel = K_bitwise_xor__Scalar_Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bitwise_xor.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
@@ -5366,6 +6298,8 @@ def select_backward__out(grad_output, input_sizes, dim, index, *, out):
         ks = (grad_output.keys | out.keys | include) & keep
         kernel = K_select_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::select_backward.out', (grad_output, input_sizes, dim, index, out))
     return kernel(ks, grad_output, input_sizes, dim, index, out)
 
@@ -5381,6 +6315,8 @@ def slice_backward__out(grad_output, input_sizes, dim, start, end, step, *, out)
         ks = (grad_output.keys | out.keys | include) & keep
         kernel = K_slice_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::slice_backward.out', (grad_output, input_sizes, dim, start, end, step, out))
     return kernel(ks, grad_output, input_sizes, dim, start, end, step, out)
 
@@ -5395,6 +6331,8 @@ def diagonal_backward__out(grad_output, input_sizes, offset, dim1, dim2, *, out)
         ks = (grad_output.keys | out.keys | include) & keep
         kernel = K_diagonal_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::diagonal_backward.out', (grad_output, input_sizes, offset, dim1, dim2, out))
     return kernel(ks, grad_output, input_sizes, offset, dim1, dim2, out)
 
@@ -5409,6 +6347,8 @@ def unfold_backward__out(grad_in, input_sizes, dim, size, step, *, out):
         ks = (grad_in.keys | out.keys | include) & keep
         kernel = K_unfold_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::unfold_backward.out', (grad_in, input_sizes, dim, size, step, out))
     return kernel(ks, grad_in, input_sizes, dim, size, step, out)
 
@@ -5421,6 +6361,8 @@ def logsumexp__out(self, dim, keepdim=False, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_logsumexp__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::logsumexp.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
@@ -5433,6 +6375,8 @@ def native_dropout__out(input, p, train, *, out0, out1):
         ks = (input.keys | out0.keys | out1.keys | include) & keep
         kernel = K_native_dropout__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::native_dropout.out', (input, p, train, out0, out1))
     return kernel(ks, input, p, train, out0, out1)
 
@@ -5444,6 +6388,8 @@ def native_dropout_backward__out(grad_output, mask, scale, *, out):
         ks = (grad_output.keys | mask.keys | out.keys | include) & keep
         kernel = K_native_dropout_backward__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::native_dropout_backward.out', (grad_output, mask, scale, out))
     return kernel(ks, grad_output, mask, scale, out)
 
@@ -5455,6 +6401,8 @@ def _unsafe_view__out(self, size, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K__unsafe_view__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_unsafe_view.out', (self, size, out))
     return kernel(ks, self, size, out)
 
@@ -5466,6 +6414,8 @@ def repeat__out(self, repeats, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_repeat__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::repeat.out', (self, repeats, out))
     return kernel(ks, self, repeats, out)
 
@@ -5476,6 +6426,8 @@ def clone__out(self, *, memory_format=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_clone__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::clone.out', (self, memory_format, out))
     return kernel(ks, self, memory_format, out)
 
@@ -5487,6 +6439,8 @@ def _to_copy__out(self, *, non_blocking=False, memory_format=None, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K__to_copy__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::_to_copy.out', (self, non_blocking, memory_format, out))
     return kernel(ks, self, non_blocking, memory_format, out)
 
@@ -5498,6 +6452,8 @@ def fill__Scalar_out(self, value, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_fill__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::fill.Scalar_out', (self, value, out))
     return kernel(ks, self, value, out)
 
@@ -5508,6 +6464,8 @@ def fill__Tensor_out(self, value, *, out):
         ks = (self.keys | value.keys | out.keys | include) & keep
         kernel = K_fill__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::fill.Tensor_out', (self, value, out))
     return kernel(ks, self, value, out)
 
@@ -5518,6 +6476,8 @@ def zero__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_zero__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::zero.out', (self, out))
     return kernel(ks, self, out)
 
@@ -5528,6 +6488,8 @@ def zero(self):
         ks = (self.keys | include) & keep
         kernel = K_zero[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::zero', (self,))
     return kernel(ks, self)
 
@@ -5539,6 +6501,8 @@ def masked_fill__Scalar_out(self, mask, value, *, out):
         ks = (self.keys | mask.keys | out.keys | include) & keep
         kernel = K_masked_fill__Scalar_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::masked_fill.Scalar_out', (self, mask, value, out))
     return kernel(ks, self, mask, value, out)
 
@@ -5549,6 +6513,8 @@ def masked_fill__Tensor_out(self, mask, value, *, out):
         ks = (self.keys | mask.keys | value.keys | out.keys | include) & keep
         kernel = K_masked_fill__Tensor_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::masked_fill.Tensor_out', (self, mask, value, out))
     return kernel(ks, self, mask, value, out)
 
@@ -5559,6 +6525,8 @@ def nonzero__out(self, *, out):
         ks = (self.keys | out.keys | include) & keep
         kernel = K_nonzero__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::nonzero.out', (self, out))
     return kernel(ks, self, out)
 
@@ -5570,6 +6538,8 @@ def zeros__out(size, *, out):
         ks = (out.keys | include) & keep
         kernel = K_zeros__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::zeros.out', (size, out))
     return kernel(ks, size, out)
 
@@ -5581,6 +6551,8 @@ def ones__out(size, *, out):
         ks = (out.keys | include) & keep
         kernel = K_ones__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::ones.out', (size, out))
     return kernel(ks, size, out)
 
@@ -5593,6 +6565,8 @@ def full__out(size, fill_value, *, out):
         ks = (out.keys | include) & keep
         kernel = K_full__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::full.out', (size, fill_value, out))
     return kernel(ks, size, fill_value, out)
 
@@ -5606,6 +6580,8 @@ def linspace__out(start, end, steps, *, out):
         ks = (out.keys | include) & keep
         kernel = K_linspace__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::linspace.out', (start, end, steps, out))
     return kernel(ks, start, end, steps, out)
 
@@ -5617,6 +6593,8 @@ def eye__out(n, *, out):
         ks = (out.keys | include) & keep
         kernel = K_eye__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eye.out', (n, out))
     return kernel(ks, n, out)
 
@@ -5629,6 +6607,8 @@ def eye__m_out(n, m, *, out):
         ks = (out.keys | include) & keep
         kernel = K_eye__m_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::eye.m_out', (n, m, out))
     return kernel(ks, n, m, out)
 
@@ -5640,6 +6620,8 @@ def scalar_tensor__out(s, *, out):
         ks = (out.keys | include) & keep
         kernel = K_scalar_tensor__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::scalar_tensor.out', (s, out))
     return kernel(ks, s, out)
 
@@ -5651,6 +6633,8 @@ def rand__out(size, *, out):
         ks = (out.keys | include) & keep
         kernel = K_rand__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rand.out', (size, out))
     return kernel(ks, size, out)
 
@@ -5665,6 +6649,8 @@ def rand__generator_out(size, *, generator, out):
         ks &= keep
         kernel = K_rand__generator_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::rand.generator_out', (size, generator, out))
     return kernel(ks, size, generator, out)
 
@@ -5676,6 +6662,8 @@ def randn__out(size, *, out):
         ks = (out.keys | include) & keep
         kernel = K_randn__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randn.out', (size, out))
     return kernel(ks, size, out)
 
@@ -5690,6 +6678,8 @@ def randn__generator_out(size, *, generator, out):
         ks &= keep
         kernel = K_randn__generator_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randn.generator_out', (size, generator, out))
     return kernel(ks, size, generator, out)
 
@@ -5702,6 +6692,8 @@ def randint__out(high, size, *, out):
         ks = (out.keys | include) & keep
         kernel = K_randint__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::randint.out', (high, size, out))
     return kernel(ks, high, size, out)
 
@@ -5717,6 +6709,8 @@ def uniform__out(self, from_=0.0, to=1.0, *, generator=None, out):
         ks &= keep
         kernel = K_uniform__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::uniform.out', (self, from_, to, generator, out))
     return kernel(ks, self, from_, to, generator, out)
 
@@ -5732,6 +6726,8 @@ def uniform(self, from_=0.0, to=1.0, *, generator=None):
         ks &= keep
         kernel = K_uniform[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::uniform', (self, from_, to, generator))
     return kernel(ks, self, from_, to, generator)
 
@@ -5747,6 +6743,8 @@ def random__from_out(self, from_, to, *, generator=None, out):
         ks &= keep
         kernel = K_random__from_out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::random.from_out', (self, from_, to, generator, out))
     return kernel(ks, self, from_, to, generator, out)
 
@@ -5762,6 +6760,8 @@ def random__from(self, from_, to, *, generator=None):
         ks &= keep
         kernel = K_random__from[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::random.from', (self, from_, to, generator))
     return kernel(ks, self, from_, to, generator)
 
@@ -5775,11 +6775,14 @@ def bernoulli__out(self, *, generator=None, out):
         ks &= keep
         kernel = K_bernoulli__out[ks]
     except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
         return miss('aten::bernoulli.out', (self, generator, out))
     return kernel(ks, self, generator, out)
 
 
-# One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made current.
+# One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made
+# current.
 OPERATORS = (
     ('aten::abs(Tensor self) -> Tensor', abs, K_abs, ('pointwise',), True, True),
     ('aten::abs_(Tensor(a!) self) -> Tensor(a!)', abs_, K_abs_, (), True, True),
@@ -6287,8 +7290,8 @@ OPERATORS = (
 for _row in OPERATORS:
     _row[1].__qualname__ = _row[0][:_row[0].index("(")]
 
-# One row per kernel that the yaml names: operator, dispatch key, and what runs. `module:function` is imported when the kernel
-# is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
+# One row per kernel that the yaml names: operator, dispatch key, and what runs. `module:function` is imported when the
+# kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 KERNELS = (
     ('aten::max.other', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:max_other'),
     ('aten::min.other', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:min_other'),

@@ -5,6 +5,7 @@
 | `groups` | `Library`: definitions, kernels and fallbacks that are undone together |
 | `custom` | `custom_op` and the handle it returns |
 | `functions` | `define`, `impl`, `register_kernel`, `register_fake`, `register_autograd` |
+| `arrays` | kernels on the backend's own arrays |
 | `results` | the check of what custom kernels return |
 | `gradients` | from a backward rule to a kernel at Autograd |
 | `fake` | kernels for tensors without data, `get_ctx` |

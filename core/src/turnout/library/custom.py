@@ -14,9 +14,10 @@ from typing import Any
 from turnout.errors import CallError, ConflictError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
-from turnout.kernels import INTERNAL, Kernel
+from turnout.kernels import ARRAY, INTERNAL, Kernel
 from turnout.keys import EXPLICIT
 from turnout.library import fake
+from turnout.library.arrays import on_arrays
 from turnout.library.devices import key_of
 from turnout.library.gradients import Rule, check_rule
 from turnout.library.groups import (
@@ -26,8 +27,8 @@ from turnout.library.groups import (
     check_kernel,
     check_redefinition,
     finish_undoing,
-    parse_namespace,
     parse_nameless,
+    parse_namespace,
 )
 from turnout.library.results import checked
 from turnout.operators import Operator
@@ -39,6 +40,7 @@ from turnout.schema.kernels import check_kernel_signature
 Call = Callable[..., Any]
 Devices = str | Iterable[str] | None
 Register = Callable[[Registrations], object]
+Form = tuple[Call, bool]  # a function, and whether it takes arrays
 
 # qualified name -> the handle that defines it now.
 _CUSTOM: dict[str, CustomOpDef] = {}
@@ -53,6 +55,7 @@ def custom_op(
     device_types: Devices = None,
     schema: str | None = None,
     tags: str | Iterable[str] | None = None,
+    arrays: bool = False,
 ) -> Any:
     """Make an operator of a function on tensors; a decorator when `fn` is left out. Returns its CustomOpDef.
 
@@ -60,6 +63,7 @@ def custom_op(
     mutates_args  the arguments that the function writes, or "unknown" for all tensors
     device_types  the devices it is the kernel for, None for all
     schema        "(Tensor x) -> Tensor"; by default it is inferred from the annotations
+    arrays        the function takes and returns the backend's arrays where its annotations say Tensor
 
     The function may not return its inputs or views of them. Raises LibraryError for a bad name or schema, SchemaError for one
     that cannot be inferred, ConflictError when another package has defined the name; nothing is changed then.
@@ -78,7 +82,7 @@ def custom_op(
         parsed = parse_nameless("custom_op", name, text)
         if schema is not None:
             _check_mutates(name, mutates_args, parsed)
-        return CustomOpDef(name, parsed, function, device_types, tags, package)
+        return CustomOpDef(name, parsed, (function, arrays), device_types, tags, package)
 
     return make if fn is None else make(fn)
 
@@ -104,17 +108,17 @@ class CustomOpDef:
     """
 
     def __init__(
-        self, name: str, schema: FunctionSchema, fn: Call, device_types: Devices, tags: tuple[str, ...], package: str
+        self, name: str, schema: FunctionSchema, fn: Form, device_types: Devices, tags: tuple[str, ...], package: str
     ) -> None:
         self.name = name
-        self._fn = fn
+        self._first = fn
         self._package = package
-        self._kernels: dict[str | None, Call] = {}
+        self._kernels: dict[str | None, Form] = {}
         self._disabled: set[str] = set()
         self._groups: dict[str, tuple[Registrations, Register]] = {}
         devices = _device_list(device_types)
         keys = [EXPLICIT if d is None else key_of(d) for d in devices]
-        check_kernel_signature(fn, schema)
+        check_kernel_signature(fn[0], schema)
         if device_types is not None:
             _check_device_argument(name, schema)
         finish_undoing()
@@ -148,7 +152,7 @@ class CustomOpDef:
         check_redefinition(op, schema, lambda library: id(library) in gone)
         for key in (*keys, "Meta"):
             if not any(id(k.library) in gone for k in op.kernels.get(key, ())):
-                check_kernel(group, self.name, key, self._fn, checked=False)
+                check_kernel(group, self.name, key, self._first[0], checked=False)
         return old
 
     # ---- calling
@@ -169,11 +173,12 @@ class CustomOpDef:
 
     # ---- kernels
 
-    def register_kernel(self, device_types: Devices, fn: Call | None = None, /) -> Any:
+    def register_kernel(self, device_types: Devices, fn: Call | None = None, /, *, arrays: bool = False) -> Any:
         """Register the kernel of one or several device types, None for all; a decorator when `fn` is left out.
 
-        The newest kernel of a device replaces the one before. Raises DeviceError for an unknown device, KernelSignatureError,
-        LibraryError when calls name no device to choose by.
+        With `arrays` it takes and returns the backend's arrays in the places of tensors. The newest kernel of a device
+        replaces the one before. Raises DeviceError for an unknown device, KernelSignatureError, LibraryError when calls
+        name no device to choose by.
         """
 
         def register(function: Call) -> Call:
@@ -191,7 +196,7 @@ class CustomOpDef:
                     group = self._groups[key][0] if key in self._groups else Registrations(self.operator.namespace, self._package)
                     check_kernel(group, self.operator.qualified_name, key, function)
                 for device in devices:
-                    self._kernels[device] = function
+                    self._kernels[device] = (function, arrays)
                     self._register_device(device)
             return function
 
@@ -199,9 +204,10 @@ class CustomOpDef:
 
     def _register_device(self, device: str | None) -> None:
         key = _key(device)
-        fn = self._fn if device in self._disabled else self._kernels[device]
+        fn, arrays = self._first if device in self._disabled else self._kernels[device]
         name = self.operator.qualified_name
-        self._put(key, lambda group: group.impl(name, key, fn, form=INTERNAL, binder=checked))
+        form, binder = (ARRAY, on_arrays) if arrays else (INTERNAL, checked)
+        self._put(key, lambda group: group.impl(name, key, fn, form=form, binder=binder))
 
     def _put(self, key: str, register: Register) -> None:
         """Replace what this handle has registered at a key; on an error what was there is back."""
@@ -259,9 +265,9 @@ class CustomOpDef:
     def register_autograd(self, backward: Call, /, *, setup_context: Call | None = None) -> None:
         """Register the gradient: `backward(ctx, *grads)` returns one for each input, None where there is none.
 
-        `setup_context(ctx, inputs, output)` runs after the forward and saves what `backward` needs, with `keyword_only_inputs`
-        before `output` where the operator has keyword-only arguments. The newest rule counts. Raises RegistrationError for an operator
-        that writes, returns views or has keyword-only tensors.
+        `setup_context(ctx, inputs, output)` runs after the forward and saves what `backward` needs, with
+        `keyword_only_inputs` before `output` where the operator has keyword-only arguments. The newest rule counts. Raises
+        RegistrationError for an operator that writes, returns views or has keyword-only tensors.
         """
         for function in (backward, setup_context):
             if function is not None and not callable(function):

@@ -17,7 +17,7 @@ from turnout.library import fake
 from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.devices import key_of
 from turnout.library.gradients import Rule, check_rule
-from turnout.library.groups import Library, calling_package, kept, parse_namespace, parse_nameless
+from turnout.library.groups import Library, calling_package, kept, parse_nameless, parse_namespace
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 
@@ -36,7 +36,8 @@ def define(
     """Define the operator "namespace::name" from "(Tensor x) -> Tensor".
 
     With a Library first, a decorator that also registers the function as its CompositeImplicitAutograd kernel:
-    `@define(lib, "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a name that is taken.
+    `@define(lib, "twice(Tensor x) -> Tensor")`. Raises LibraryError for a bad name, SchemaError, ConflictError for a name
+    that is taken.
     """
     if isinstance(qualname, Library):
         return _define_and_implement(qualname, schema, alias_analysis)
@@ -62,10 +63,12 @@ def impl(
     func: Call | str | None = None,
     *,
     lib: Library | None = None,
+    arrays: bool = False,
 ) -> Any:
     """Register a kernel for "namespace::name"; a decorator when `func` is left out.
 
-    types  device types such as "cpu", "default" for all of them, or names of dispatch keys
+    types   device types such as "cpu", "default" for all of them, or names of dispatch keys
+    arrays  the function takes and returns the backend's arrays in the places of tensors
 
     With a Library first it is `lib.impl` as a decorator: `@impl(lib, "sin", "CPU")`. The operator may be defined later. Raises
     DeviceError for an unknown word, KernelSignatureError, ConflictError; then nothing is registered for any of the types.
@@ -79,7 +82,7 @@ def impl(
     def register(function: Call) -> Call:
         if not callable(function):
             raise CallError(texts.not_callable("impl", function))
-        library.impl_all(library.qualified(qualname), keys, function)
+        library.impl_all(library.qualified(qualname), keys, function, arrays=arrays)
         # differs from torch: the function is returned, so that the decorated name keeps its meaning.
         return function
 
@@ -95,15 +98,17 @@ def _implement(library: Library, name: str, key: str) -> Callable[[Call], Call]:
 
 
 def register_kernel(
-    op: Named, device_types: str | Iterable[str] | None, func: Call | None = None, /, *, lib: Library | None = None
-) -> Any:
+    op: Named, device_types: str | Iterable[str] | None, func: Call | None = None, /, *, lib: Library | None = None,
+    arrays: bool = False,
+) -> Any:  # fmt: skip
     """Register the kernel of an operator for device types, None for all; a decorator when `func` is left out.
 
-    Raises as `CustomOpDef.register_kernel` for custom operators and as `impl` for others.
+    With `arrays` it takes and returns the backend's arrays in the places of tensors. Raises as `CustomOpDef.register_kernel`
+    for custom operators and as `impl` for others.
     """
     name = _named("register_kernel", op)
     if isinstance(name, CustomOpDef):
-        return name.register_kernel(device_types, func)
+        return name.register_kernel(device_types, func, arrays=arrays)
     namespace, _ = parse_namespace("register_kernel", name)
     words = (device_types,) if isinstance(device_types, str) else device_types
     keys = [EXPLICIT] if words is None else [key_of(word) for word in words]
@@ -112,7 +117,7 @@ def register_kernel(
     def register(function: Call) -> Call:
         if not callable(function):
             raise CallError(texts.not_callable("register_kernel", function))
-        library.impl_all(library.qualified(name), keys, function)
+        library.impl_all(library.qualified(name), keys, function, arrays=arrays)
         return function
 
     return register if func is None else register(func)
@@ -135,7 +140,6 @@ def register_fake(
     def register(function: Call) -> Call:
         if not callable(function):
             raise CallError(texts.not_callable("register_fake", function))
-        _check_signature(name, function)
         library.impl_all(
             library.qualified(name), fake.KEYS, function, binder=fake.in_context, allow_override=allow_override
         )
@@ -159,7 +163,7 @@ def register_autograd(
     check_rule(name, REGISTRY.find(name).schema)
     library = kept(namespace, calling_package()) if lib is None else lib
     rule = Rule(backward, setup_context)
-    library.impl_all(library.qualified(name), ["Autograd"], backward, binder=rule.bind, tracked_only=True)
+    library.impl_all(library.qualified(name), ["Autograd"], backward, binder=rule.bind, tracked_only=True, checked=False)
 
 
 def _named(api: str, op: Named) -> str | CustomOpDef:
@@ -172,11 +176,3 @@ def _named(api: str, op: Named) -> str | CustomOpDef:
         raise LibraryError(texts.bad_op(api, op))
     return custom_operator(op) or op
 
-
-def _check_signature(name: str, function: Call) -> None:
-    """The signature of a kernel whose binder calls it as the schema says; a later definition checks nothing more."""
-    from turnout.schema.kernels import check_kernel_signature
-
-    op = REGISTRY.operators.get(name.removesuffix(".default"))
-    if op is not None and op.is_defined:
-        check_kernel_signature(function, op.schema)

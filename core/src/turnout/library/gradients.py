@@ -7,11 +7,12 @@ and other values side by side: lists of tensors are laid out flat for it and put
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from turnout.errors import RegistrationError
 from turnout.errors import library as texts
-from turnout.errors.library import KernelResultError, RegistrationError
+from turnout.errors.library import KernelResultError
 from turnout.kernels import Kernel
 from turnout.operators import Operator
 from turnout.schema import FunctionSchema
@@ -44,10 +45,11 @@ class Rule:
 
         def call_with_gradient(ks: int, *args: Any) -> Any:
             ks &= BELOW_AUTOGRAD
-            if not _records(args):
+            if not GRAD.get()[0]:
                 return op.lookup(ks)(ks, *args)
             call = _Call(ks, args[:split], args[split:])
-            return call.outputs.put_back(function.apply(*call.inputs.flat, call))
+            made = function.apply(*call.inputs.flat, call)
+            return call.outputs.put_back(made)
 
         return call_with_gradient
 
@@ -56,16 +58,6 @@ class Rule:
         """The rule's function and where it is from, for messages."""
         kernel = Kernel(self.backward)
         return f"{kernel.name} ({kernel.source})"
-
-
-def _records(args: Iterable[Any]) -> bool:
-    """Whether any gradient level that is enabled tracks an argument."""
-    mask = 0
-    for value in args:
-        for element in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(element, Tensor):
-                mask |= element.gmask
-    return bool(mask & GRAD.get()[0])
 
 
 class _Call:

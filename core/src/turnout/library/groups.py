@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from turnout import registry
-from turnout.errors import CallError, ConflictError, SchemaError
+from turnout.errors import CallError, ConflictError, RegistrationError, SchemaError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
-from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.kernels import ARRAY, FALLTHROUGH, INTERNAL, UNBOXED, Kernel
 from turnout.keys import EXPLICIT, IMPLICIT, DispatchKeySet
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
@@ -76,8 +76,8 @@ class Library:
     dispatch_key  with "IMPL": the key of every kernel
 
     What it registered is undone by `undo()`, at the end of a `with` block, or when the object is collected, newest first.
-    Raises LibraryError for an unknown kind, a reserved namespace or a key beside "DEF" and "FRAGMENT", UniverseError for an unknown
-    key, ConflictError for a second "DEF".
+    Raises LibraryError for an unknown kind, a reserved namespace or a key beside "DEF" and "FRAGMENT", UniverseError for an
+    unknown key, ConflictError for a second "DEF".
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
@@ -106,8 +106,8 @@ class Library:
             if first is not None:
                 raise ConflictError(texts.second_definer(self.ns, first.origin))
             _DEFINERS[self.ns] = self.registrations
-            self.registrations.on_undo(lambda: _DEFINERS.pop(self_ns, None))
-            self_ns = self.ns
+            namespace = self.ns  # a closure over self would keep it from being collected
+            self.registrations.on_undo(lambda: _DEFINERS.pop(namespace, None))
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})"
@@ -151,11 +151,13 @@ class Library:
         *,
         with_keyset: bool = False,
         allow_override: bool = False,
+        arrays: bool = False,
     ) -> None:
         """Register a kernel for an operator, which may be defined later.
 
         dispatch_key    a runtime or alias key; by default the library's, else CompositeImplicitAutograd
         with_keyset     `fn` takes the key set of the call, a DispatchKeySet, first
+        arrays          `fn` takes and returns the backend's arrays in the places of tensors: `numpy.sin` itself can be a kernel
         allow_override  stand over another library's kernel. # differs from torch: two libraries at one key are an error otherwise
 
         Raises KernelSignatureError when `fn` cannot take the arguments, UniverseError for an unknown key, ConflictError when
@@ -166,7 +168,9 @@ class Library:
         key = dispatch_key or self.dispatch_key
         if self.dispatch_key and key != self.dispatch_key:
             raise LibraryError(texts.other_key(str(op_name), key, self.dispatch_key))
-        self.impl_all(self.qualified(op_name), [key or IMPLICIT], fn, with_keyset=with_keyset, allow_override=allow_override)
+        self.impl_all(
+            self.qualified(op_name), [key or IMPLICIT], fn, with_keyset=with_keyset, allow_override=allow_override, arrays=arrays
+        )
 
     def impl_all(
         self,
@@ -176,27 +180,38 @@ class Library:
         *,
         with_keyset: bool = False,
         allow_override: bool = False,
+        arrays: bool = False,
         tracked_only: bool = False,
         binder: Callable[[Operator, Kernel, str], Call] | None = None,
-        label: str = "",
+        checked: bool = True,
     ) -> None:
-        """Register one function at several keys, or at none when one is refused. `impl` for the functions of this package."""
+        """Register one function at several keys, or at none when one is refused: `impl` for the functions of this package.
+
+        `binder` calls `fn` in another form than the schema's, and `checked=False` says that its signature is another too.
+        """
         self._check_live()
-        passes_on = fn is fallthrough_kernel
+        passes_on = fn in (fallthrough_kernel, FALLTHROUGH)
         kernel = FALLTHROUGH if passes_on else _with_key_set(fn) if with_keyset else fn
+        with_keyset = with_keyset and not passes_on
+        form = UNBOXED if binder is None else INTERNAL
+        if arrays and not passes_on:
+            from turnout.library.arrays import on_arrays
+
+            if with_keyset:
+                raise LibraryError(texts.arrays_with_keyset(op_name))
+            form, binder = ARRAY, on_arrays
         with REGISTRY.lock:
             keys = list(dict.fromkeys(REGISTRY.key_name(key) for key in keys))
             for key in keys:
                 check_kernel(
                     self.registrations, op_name, key, kernel, with_keyset=with_keyset, allow_override=allow_override,
-                    checked=binder is None,
+                    checked=checked,
                 )  # fmt: skip
             for key in keys:
-                form = {} if binder is None else {"form": INTERNAL, "binder": binder}
                 self.registrations.impl(
-                    op_name, key, kernel, with_keyset=with_keyset and not passes_on, allow_override=allow_override,
-                    tracked_only=tracked_only, label=label, **form,
-                )  # type: ignore[arg-type]  # fmt: skip
+                    op_name, key, kernel, form=form, with_keyset=with_keyset, allow_override=allow_override,
+                    tracked_only=tracked_only, binder=binder,
+                )  # fmt: skip
 
     def fallback(self, fn: Call, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
         """Register the fallback of a key for all operators: `fn(op, *args, **kwargs)`, or `fallthrough_kernel`.
@@ -213,7 +228,7 @@ class Library:
         if not key:
             raise LibraryError(texts.no_key())
         self._check_live()
-        if fn is fallthrough_kernel or fn is FALLTHROUGH:
+        if fn in (fallthrough_kernel, FALLTHROUGH):
             self.registrations.fallthrough(key)
             return
 
@@ -314,7 +329,7 @@ def check_kernel(
     for other in _EXCLUSIVE.get(key, ()):
         stack = [k for k in op.kernels.get(other, ()) if not k.is_fallthrough]
         if stack and fn is not FALLTHROUGH:
-            raise texts.RegistrationError(texts.composites(op, key, other, stack[-1]))
+            raise RegistrationError(texts.composites(op, key, other, stack[-1]))
     REGISTRY.check_conflict(op, key, Kernel(fn, library=group, allow_override=allow_override))
 
 

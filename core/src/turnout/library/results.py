@@ -24,12 +24,8 @@ def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
     """The binder of custom operators' kernels: the schema's arguments in, the result checked."""
     arguments = op.schema.arguments
     names = [f"a{i}" for i in range(len(arguments))]
-    given = [
-        n if not a.kwarg_only else f"**{{{a.name!r}: {n}}}" if iskeyword(a.name) else f"{a.name}={n}"
-        for a, n in zip(arguments, names, strict=True)
-    ]
     everything = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
-    lines = [f"def checked({', '.join(['ks', *names])}):", f"    result = kernel({', '.join(given)})"]
+    lines = [f"def checked({', '.join(['ks', *names])}):", f"    result = kernel({call_arguments(op, names)})"]
     quick = _quick_test(op, names)
     if quick:
         lines += [f"    if {quick}:", "        return result"]
@@ -40,6 +36,14 @@ def checked(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:
 
     namespace = {"kernel": kernel.fn, "Tensor": Tensor, "verify": verify_result, "__name__": __name__}
     return compile_function("\n".join(lines) + "\n", "checked", f"<kernel of {op.qualified_name} at {key}>", namespace)
+
+
+def call_arguments(op: Operator, values: list[str]) -> str:
+    """The source of an argument list: expressions in schema order, those of keyword-only arguments by keyword."""
+    return ", ".join(
+        v if not a.kwarg_only else f"**{{{a.name!r}: {v}}}" if iskeyword(a.name) else f"{a.name}={v}"
+        for a, v in zip(op.schema.arguments, values, strict=True)
+    )
 
 
 def _quick_test(op: Operator, names: list[str]) -> str:

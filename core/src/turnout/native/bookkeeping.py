@@ -76,12 +76,12 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
     multi = index is not None
     no_grad = not GRAD.get()[0]
     if old is None:
-        base, chain = viewed, (link,)
+        base, chain = viewed, [link]
     else:
-        base, chain = old.base, (*old.chain, link)
+        base, chain = old.base, [*old.chain, link]
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
-    made.view_of = View(base, chain, storage.ver, multi, no_grad)
+    made.view_of = View(base, tuple(chain), storage.ver, multi, no_grad)
     if len(storage.views) >= _PRUNE_AT:
         storage.views = [r for r in storage.views if r() is not None]
     storage.views.append(ref(made))

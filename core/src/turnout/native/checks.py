@@ -107,8 +107,8 @@ def _delegation(f: NativeFunction, group: Group, by_name: dict[str, NativeFuncti
         known = [g.name for g in by_name.values() if g.structured]
         yield f"structured_delegate: no operator '{f.structured_delegate}'{near(f.structured_delegate, known)}"
     elif not target.structured:
-        yield f"structured_delegate: {target.name} in line {target.line} is not structured; write structured: True
-        there"
+        where = f"{target.name} in line {target.line}"
+        yield f"structured_delegate: {where} is not structured; write structured: True there"
     elif target is not group.out and not takes_numbers_for(f.schema, target.schema):
         yield (
             f"structured_delegate: {target.name} has other arguments\n  {f.schema}\n  {target.schema}\n"

@@ -40,7 +40,9 @@ def register_kernels(
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
     unknown = [name for name in rows if name not in REGISTRY.operators]
     if unknown:
-        raise RegistrationError(f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}")
+        raise RegistrationError(
+            f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}"
+        )
     for name, value in rows.items():
         row = value if isinstance(value, Row) else Row(value)
         if name in groups:

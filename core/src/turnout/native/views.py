@@ -38,6 +38,8 @@ def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
             storage = self.shared_storage()
         backend = self.device.backend
         shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        if 0 in shape:
+            return self.new_alias(_nothing(self, shape), offset)
         return self.new_alias(backend.strided(storage.array, shape, strides, offset), offset)
 
     return _named(apply_geometry, geometry)
@@ -51,9 +53,20 @@ def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
         root = self.shared_storage().array
         backend = self.device.backend
         parts = geometry(array.shape, backend.strides(array), self.offset, *args)
-        return [self.new_alias(backend.strided(root, shape, strides, at), at) for shape, strides, at in parts]
+        return [
+            self.new_alias(_nothing(self, shape) if 0 in shape else backend.strided(root, shape, strides, at), at)
+            for shape, strides, at in parts
+        ]
 
     return _named(apply_geometries, geometry)
+
+
+def _nothing(self: Tensor, shape: Ints) -> Any:
+    """The array of a view without elements: it may start behind the storage's last one, where array libraries make no view.
+
+    # differs from torch: its strides are row-major.
+    """
+    return self.device.backend.empty(shape, self.dtype, self.device)
 
 
 def _named(kernel: Any, geometry: Any) -> Any:
@@ -274,8 +287,7 @@ def slice_Tensor(  # noqa: N802 - the operator's name and overload
     n = shape[d]
     first, last, _ = slice(start, end).indices(n)
     count = max(0, (last - first + step - 1) // step)
-    # An empty slice starts where it is told to, at most at the end.
-    at = offset + min(first, n) * strides[d]
+    at = offset + first * strides[d]
     return (*shape[:d], count, *shape[d + 1 :]), (*strides[:d], strides[d] * step, *strides[d + 1 :]), at
 
 

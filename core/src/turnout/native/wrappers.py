@@ -19,11 +19,12 @@ from turnout.stubs import compile_function, default_source, python_name
 from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from turnout.backends import Backend
     from turnout.devices import Device
     from turnout.operators import Operator
+    from turnout.schema import Argument
 
     Call = Callable[..., Any]
     ShapeFunction = Callable[..., Any]
@@ -65,7 +66,7 @@ class Structured:
 
     __slots__ = ("names", "op", "outs", "precomputed", "shape", "tensors")
 
-    def __init__(self, op: Operator, shape: ShapeFunction, precomputed: dict[str, tuple[str, ...]]) -> None:
+    def __init__(self, op: Operator, shape: ShapeFunction, precomputed: Mapping[str, tuple[str, ...]]) -> None:
         self.op = op
         self.shape = shape
         self.precomputed = precomputed
@@ -73,7 +74,9 @@ class Structured:
         outs = {a.name for a in schema.out_arguments}
         self.names = [a.name for a in schema.arguments if a.name not in outs]
         self.outs = len(outs)
-        self.tensors = [a.name for a in schema.arguments if a.name not in outs and a.type.canonical.rstrip("?") == "Tensor"]
+        self.tensors = [
+            a.name for a in schema.arguments if a.name not in outs and a.type.canonical.rstrip("?") == "Tensor"
+        ]
 
     def kernel_arguments(self, backend: Backend, args: Sequence[Any], result: Result) -> list[Any]:
         """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
@@ -137,63 +140,62 @@ def functional(s: Structured, backend: Backend, row: Row) -> Call:
 
 
 def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -> Call:
+    """The functional variant with the fast path in front of `general`, as generated source."""
     arguments = [python_name(n) for n in s.names]
-    optional = {a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")}
+    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
     tensors = [python_name(n) for n in s.tensors if n not in optional]
     first = f"{tensors[0]}_a"
-    lines = [f"def wrapped({', '.join(['ks', *arguments])}):"]
-    lines += [f"    {t}_a = {t}.array" for t in tensors]
-    conditions = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
-    conditions += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
-    indent = "    "
-    if conditions:
-        lines.append(f"    if {' and '.join(conditions)}:")
-        indent = "        "
-    given = ", ".join(f"{a}_a" if a in tensors else a for a in arguments)
-    call = f"kernel({given})"
     others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
-    if row.simple is not None:
-        required = [a if a not in tensors else f"{a}_a" for a in arguments if a not in {python_name(o.name) for o in others if o.has_default}]
-        conditions_of_simple = [f"{python_name(a.name)} == {default_source(a)}" for a in others if a.has_default]
-        if row.limit:
-            conditions_of_simple.append(f"{first}.size <= {row.limit}")
-        defaults = " and ".join(conditions_of_simple)
-        simple = f"simple({', '.join(required)})"
-        call = f"{simple} if {defaults} else {call}" if defaults else simple
-    lines += [
-        f"{indent}try:",
-        f"{indent}    array = {call}",
-        f"{indent}except Exception:",
-        f"{indent}    return general(ks, {', '.join(arguments)})",
-    ]
+    applies = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
+    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     # A number in place of a tensor (mul.Scalar) may lift the category: int64 times 2.5.
     numbers = any(a.type.canonical == "Scalar" and not a.has_default for a in others)
-    if row.allocates == SAME or (numbers and row.allocates != BOOL):
-        lines += [f"{indent}if array.dtype is {first}.dtype:"]
-        indent += "    "
-    lines += [
-        f"{indent}if array.__class__ is not ARRAY:",
-        f"{indent}    array = as_array(array)",
-        f"{indent}t = Tensor()",
-        f"{indent}t.array = array",
-        f"{indent}t.keys = KEYS",
-        f"{indent}t.device = {tensors[0]}.device",
-        f"{indent}t.gmask = 0",
-        f"{indent}t.node = None",
-        f"{indent}t.ver = CLOCK.epoch",
-        f"{indent}t.storage = None",
-        f"{indent}t.view_of = None",
-        f"{indent}t.extra = None",
-        f"{indent}return t",
-    ]
-    if indent != "    ":
-        lines.append(f"    return general(ks, {', '.join(arguments)})")
+    unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
+    source = f"""\
+def wrapped({", ".join(["ks", *arguments])}):
+    {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
+    array = None
+    {f"if {' and '.join(applies)}:" if applies else "if True:"}
+        try:
+            array = {_kernel_call(row, arguments, tensors, others)}
+        except Exception:
+            pass  # the general path says what is wrong, or converts and succeeds
+    if array.__class__ is not ARRAY:
+        if array is None:
+            return general(ks, {", ".join(arguments)})
+        array = as_array(array)
+    {f"if array.dtype is not {first}.dtype: return general(ks, {', '.join(arguments)})" if unsure else ""}
+    t = Tensor()
+    t.array = array
+    t.keys = KEYS
+    t.device = {tensors[0]}.device
+    t.gmask = 0
+    t.node = None
+    t.ver = CLOCK.epoch
+    t.storage = None
+    t.view_of = None
+    t.extra = None
+    return t
+"""
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
         "as_array": backend.as_array, "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
     }  # fmt: skip
-    filename = f"<{backend.name} wrapper of {s.op.qualified_name}>"
-    return compile_function("\n".join(lines) + "\n", "wrapped", filename, namespace)
+    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
+    """The expression that calls the row's kernel, or `simple` where the defaulted arguments have their defaults."""
+    given = {a: f"{a}_a" if a in tensors else a for a in arguments}
+    kernel = f"kernel({', '.join(given.values())})"
+    if row.simple is None:
+        return kernel
+    defaulted = {python_name(a.name): a for a in others if a.has_default}
+    when = [f"{name} == {default_source(a)}" for name, a in defaulted.items()]
+    if row.limit:
+        when.append(f"{given[tensors[0]]}.size <= {row.limit}")
+    simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
+    return f"{simple} if {' and '.join(when)} else {kernel}" if when else simple
 
 
 def inplace(s: Structured, backend: Backend, row: Row) -> Call:
@@ -238,7 +240,9 @@ def out(s: Structured, backend: Backend, row: Row) -> Call:
             check_writable(s.op, backend, target, inputs)
             direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
             direct = direct and (row.pointwise or not any(shares(target, value) for value in inputs))
-            written.append(target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides))
+            written.append(
+                target.array if direct else backend.empty(spec.shape, spec.dtype, target.device, spec.strides)
+            )
         with backend.kernel_context() or nullcontext():
             fn(*s.kernel_arguments(backend, inputs, result), *written)
             for array, target in zip(written, targets, strict=True):

@@ -56,7 +56,9 @@ def _combine(higher: DType | None, lower: DType | None) -> DType | None:
         return higher
     if higher.category == FLOAT:
         return higher.to_complex() if lower.category == COMPLEX else higher
-    return promote_types(higher, lower) if higher.category == BOOL or lower.category >= FLOAT else higher
+    if lower.category == COMPLEX:
+        return lower
+    return promote_types(higher, lower) if higher.category == BOOL or lower.category == FLOAT else higher
 
 
 def common_dtype(self: Any, other: Any) -> DType:

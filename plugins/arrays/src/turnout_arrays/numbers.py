@@ -26,11 +26,14 @@ def widen(xp: Any, array: Any) -> Any:
 
 
 def store(xp: Any, out: Any, value: Any, dtype: Any = None) -> Any:
-    """A kernel's last step: `value` written into `out` with any conversion; without `out`, `value` as `dtype`."""
+    """A kernel's last step: `value` written into `out` with any conversion.
+
+    Without `out`, `value` itself, rounded to `dtype` where that is a two-byte float that was widened.
+    """
     if out is not None:
         xp.copyto(out, value, casting="unsafe")
         return out
-    return value if dtype is None or value.dtype == dtype else value.astype(dtype)
+    return value.astype(dtype) if dtype is not None and dtype.itemsize == 2 and dtype.kind in "fV" else value
 
 
 def number_as(xp: Any, value: Any, dtype: Any) -> Any:
@@ -59,6 +62,6 @@ def binary(xp: Any, ufunc: Call, allocates: str = SAME) -> Row:
 
 
 def with_numbers(xp: Any, ufunc: Call, self: Any, other: Any, out: Any) -> Any:
-    """`ufunc` of arrays and Python numbers, the numbers in the arrays' dtype, the result converted to `out`'s."""
-    dtype = self.dtype if hasattr(self, "dtype") else other.dtype
-    return store(xp, out, ufunc(number_as(xp, self, dtype), number_as(xp, other, dtype)))
+    """`ufunc` of arrays and Python numbers, all of them converted to `out`'s dtype first."""
+    dtype = out.dtype
+    return store(xp, out, ufunc(*[xp.asarray(value).astype(dtype, copy=False) for value in (self, other)]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.native.wrappers import ALWAYS, SAME, Row
+from turnout.native.wrappers import ALWAYS, BOOL, SAME, Row
 from turnout_arrays.numbers import binary, number_as, store, widen, with_numbers
 
 Table = dict[str, Any]
@@ -23,17 +23,58 @@ def kernels(xp: Any) -> Table:
     return unary(xp) | arithmetic(xp) | division(xp) | powers(xp) | comparisons(xp) | selection(xp) | activations(xp)
 
 
+def ordered(ufunc: Any) -> Any:
+    """A ufunc that compares. Array modules put complex numbers into an order; here they have none."""
+
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        if self.dtype.kind == "c" or other.__class__ is complex:
+            raise TypeError("complex numbers have no order")
+        return compared(self, other, out)
+
+    compared = comparison(ufunc)
+    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+    return kernel
+
+
+def comparison(ufunc: Any) -> Any:
+    """A ufunc that compares with a number that was converted to the array's dtype, which the general path does."""
+
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        if out is None and other.__class__ is int and not 0 <= other <= 127:
+            dtype = self.dtype
+            if dtype.kind == "u" or dtype.itemsize < 4:
+                raise OverflowError("a number that the dtype may not hold")
+        return ufunc(self, other, out)
+
+    kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+    return kernel
+
+
 def unary(xp: Any) -> Table:
     """One argument in, one value out."""
 
+    def real(self: Any) -> None:
+        if self.dtype.kind == "c":
+            raise TypeError("complex numbers are not rounded and have no sign")
+
     def rsqrt(self: Any, out: Any = None) -> Any:
-        return xp.reciprocal(xp.sqrt(self, out), out)
+        root = xp.sqrt(self, out)
+        return xp.reciprocal(root, out)
+
+    def reciprocal(self: Any, out: Any = None) -> Any:
+        return xp.true_divide(1, self, out)
 
     def round_to_integer(self: Any, out: Any = None) -> Any:
+        real(self)
         return store(xp, out, self) if out is not None and self.dtype.kind in "biu" else xp.rint(self, out)
 
     def sign(self: Any, out: Any = None) -> Any:
-        return store(xp, out, self) if out is not None and self.dtype.kind == "b" else xp.sign(self, out)
+        # Not the array module's: of NaN it says NaN, and for complex numbers it means something else.
+        real(self)
+        if self.dtype.kind == "b":
+            return store(xp, out, self)
+        dtype = self.dtype
+        return store(xp, out, xp.greater(self, 0).astype(dtype) - xp.less(self, 0).astype(dtype))
 
     def unchanged_integers(ufunc: Any) -> Any:
         def kernel(self: Any, out: Any = None) -> Any:
@@ -55,7 +96,7 @@ def unary(xp: Any) -> Table:
         "sin.out":            _row(xp.sin, SAME),
         "cos.out":            _row(xp.cos, SAME),
         "tanh.out":           _row(xp.tanh, SAME),
-        "reciprocal.out":     _row(xp.reciprocal, SAME),
+        "reciprocal.out":     _row(reciprocal, SAME),
         "floor.out":          _row(unchanged_integers(xp.floor), SAME),
         "ceil.out":           _row(unchanged_integers(xp.ceil), SAME),
         "trunc.out":          _row(unchanged_integers(xp.trunc), SAME),
@@ -75,6 +116,8 @@ def arithmetic(xp: Any) -> Table:
     def scaled(value: Any, alpha: Any) -> Any:
         if not hasattr(value, "dtype"):
             return value * alpha
+        if value.dtype.kind in "biu" and not isinstance(alpha, int):
+            raise TypeError("alpha of integer tensors must be an integer")
         return times(value, number_as(xp, alpha, value.dtype))
 
     def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -119,8 +162,8 @@ def arithmetic(xp: Any) -> Table:
         "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus),
         "rsub.Tensor_out": _row(rsub, SAME),
         "mul.out":         binary(xp, times, ALWAYS),
-        "maximum.out":     _row(xp.maximum, ALWAYS),
-        "minimum.out":     _row(xp.minimum, ALWAYS),
+        "maximum.out":     _row(ordered(xp.maximum), ALWAYS),
+        "minimum.out":     _row(ordered(xp.minimum), ALWAYS),
         "atan2.out":       _row(xp.arctan2, SAME),
         "lerp.Scalar_out": _row(lerp),
         "addcmul.out":     _row(addcmul),
@@ -215,7 +258,7 @@ def comparisons(xp: Any) -> Table:
     bits = {"and": xp.bitwise_and, "or": xp.bitwise_or, "xor": xp.bitwise_xor}
     table: Table = {}
     for name, ufunc in compare.items():
-        table[f"{name}.Tensor_out"] = _row(ufunc, ALWAYS)
+        table[f"{name}.Tensor_out"] = _row((comparison if name in ("eq", "ne") else ordered)(ufunc), BOOL)
     for name, ufunc in logic.items():
         table[f"logical_{name}.out"] = _row(ufunc, ALWAYS)
     for name, ufunc in bits.items():
@@ -231,7 +274,7 @@ def selection(xp: Any) -> Table:
         return store(xp, out, xp.where(condition != 0, number_as(xp, self, dtype), number_as(xp, other, dtype)))
 
     def bound(value: Any, dtype: Any) -> Any:
-        # A bound outside an integer dtype's range is moved to its end, which changes nothing.
+        # differs from torch: a bound outside an integer dtype's range does not wrap around; it bounds nothing.
         if hasattr(value, "dtype") or dtype.kind not in "iu" or isinstance(value, float):
             return value
         info = xp.iinfo(dtype)
@@ -262,10 +305,12 @@ def activations(xp: Any) -> Table:
 
     def sigmoid(self: Any, out: Any = None) -> Any:
         wide = widen(xp, self)
-        return store(xp, out, 1 / (1 + xp.exp(-wide)), self.dtype if out is None and self.dtype.kind in "fVc" else None)
+        return store(xp, out, 1 / (1 + xp.exp(-wide)), self.dtype)
 
     def relu(self: Any, out: Any = None) -> Any:
-        return xp.maximum(self, 0, out)
+        if self.dtype.kind in "bc":
+            raise TypeError("relu is for real numbers")
+        return xp.maximum(self, 0, out=out)
 
     def erf(self: Any, out: Any = None) -> Any:
         return store(xp, out, erf_function(self), self.dtype)

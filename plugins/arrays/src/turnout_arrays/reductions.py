@@ -20,7 +20,11 @@ def kernels(xp: Any) -> Table:
 
 def axes(self: Any, dim: Any) -> Any:
     """A dim argument as the array module's `axis`."""
-    if not self.shape or dim is None:
+    if dim is None:
+        return None
+    if not self.shape:
+        if any(d not in (0, -1) for d in ((dim,) if isinstance(dim, int) else dim)):
+            raise IndexError(f"dim {dim} of a 0-dim array")
         return None
     if isinstance(dim, int):
         return dim
@@ -44,12 +48,12 @@ def sums(xp: Any) -> Table:
     """Sums, products, means. Without `out` only the case where nothing is converted."""
 
     def reduced(ufunc: Any, self: Any, axis: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
-        if is_half(self) or (out is not None and is_half(out)):
+        if out is None and dtype is not None:
+            raise NotImplementedError("a conversion needs an output")
+        if is_half(self if out is None else out):
             wide = ufunc.reduce(self, axis, xp.float32, None, keepdim)
             return store(xp, out, wide, None if out is not None else self.dtype)
         if out is None:
-            if dtype is not None:
-                raise NotImplementedError("a conversion needs an output")
             return ufunc.reduce(self, axis, None, None, keepdim)
         return ufunc.reduce(self, axis, out.dtype, out, keepdim)
 

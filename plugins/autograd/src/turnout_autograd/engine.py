@@ -11,9 +11,9 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from turnout.state import GRAD
-from turnout.tensor import Tensor
+from turnout.tensors import Tensor
 from turnout_autograd import errors
-from turnout_autograd.graph import Hooks, Node, Output
+from turnout_autograd.graph import Hooks, Node, Output, fit_to_leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,7 +34,7 @@ class Anomaly:
 ANOMALY = Anomaly()
 
 
-def sweep(roots: Iterable[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None = None) -> Sinks:
+def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None = None) -> Sinks:
     """Push gradients from `roots`, pairs of an edge and its gradient. Returns id(leaf) -> [leaf, gradient].
 
     `wanted` limits the sweep to what leads to certain tensors, and collects the gradients of those that are not leaves.
@@ -46,8 +46,19 @@ def sweep(roots: Iterable[tuple[Any, Tensor]], retain: bool, wanted: Wanted | No
     grad: Any = None
     targets: Any = ()
     grads: Any = ()
-    for edge, value in roots:
-        node, grad = _deliver((edge,), (value,), sinks, pending, heap, node, grad, wanted)
+    for target, value in roots:
+        if isinstance(target, Output):
+            _to_output(target, value, pending, heap)
+        elif not isinstance(target, Node):
+            sink = sinks.setdefault(id(target), [target, None])
+            sink[1] = value if sink[1] is None else sink[1] + value
+        elif target in pending:
+            pending[target] = pending[target] + value
+        elif len(roots) == 1:
+            node, grad = target, value
+        else:
+            pending[target] = value
+            heappush(heap, (-target.seq, target))
     while True:
         if node is None:
             if not heap:
@@ -74,7 +85,6 @@ def sweep(roots: Iterable[tuple[Any, Tensor]], retain: bool, wanted: Wanted | No
         if ANOMALY.check_nan:
             _check_nan(node, grads)
         node = grad = None
-        # The same as _deliver, in line: a call per node is a tenth of a small backward.
         for target, value in zip(targets, grads):  # noqa: B905 - lengths are the node's business
             if target is None or value is None:
                 continue
@@ -101,32 +111,13 @@ def sweep(roots: Iterable[tuple[Any, Tensor]], retain: bool, wanted: Wanted | No
                     node = grad = None
                 _to_output(target, value, pending, heap)
             else:
+                value = fit_to_leaf(value, target)
                 sink = sinks.get(id(target))
                 if sink is None:
                     sinks[id(target)] = [target, value]
                 else:
                     sink[1] = sink[1] + value
         grads = value = None
-
-
-def _deliver(
-    targets: tuple[Any, ...], grads: tuple[Any, ...], sinks: Sinks, pending: dict[Node, Any], heap: list[tuple[int, Node]],
-    node: Any, grad: Any, wanted: Wanted | None,
-) -> tuple[Any, Any]:  # fmt: skip
-    """Give root gradients to their edges."""
-    for target, value in zip(targets, grads, strict=True):
-        if isinstance(target, Output):
-            _to_output(target, value, pending, heap)
-        elif isinstance(target, Node):
-            if target in pending:
-                pending[target] = pending[target] + value
-            else:
-                pending[target] = value
-                heappush(heap, (-target.seq, target))
-        else:
-            sink = sinks.setdefault(id(target), [target, None])
-            sink[1] = value if sink[1] is None else sink[1] + value
-    return node, grad
 
 
 def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: list[tuple[int, Node]]) -> None:
@@ -207,6 +198,7 @@ class Wanted:
                 self.outputs.setdefault(edge.node, {})[edge.index] = None
             else:
                 self.outputs.setdefault(edge, {})[0] = None
+        self.outputs.update({node: {0: None} for node in stops})
         self.stops = stops
         self.lead = self._search(roots)
 

@@ -142,8 +142,8 @@ def unused(index: int) -> str:
     )
 
 
-def input_untracked(index: int) -> str:
-    return f"grad: input {index} does not require a gradient"
+def input_untracked(name: str, index: int) -> str:
+    return f"{name}: input {index} does not require a gradient"
 
 
 def no_inputs(name: str) -> str:
@@ -203,3 +203,11 @@ def function_not_input(name: str) -> str:
 
 def nan_found(name: str, index: int, line: str) -> str:
     return f"{name}: its backward gave NaN for input {index}\n  recorded at\n{line.rstrip()}"
+
+
+def resized(name: str) -> str:
+    return f"{name}: a tensor that requires a gradient cannot be resized; use reshape(), or detach() it first"
+
+
+def function_wrote_view(name: str) -> str:
+    return f"{name}: mark_dirty names a view; write into its base, or clone() it"

@@ -248,3 +248,23 @@ def fit(grad: Tensor, meta: Meta) -> Tensor:
     if grad.device is not device:
         grad = grad.to(device=device)
     return grad
+
+
+def fit_to_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
+    """The same for a leaf, which says itself what it needs."""
+    a = grad.array
+    b = leaf.array
+    try:
+        if a.shape == b.shape and a.dtype is b.dtype and grad.device is leaf.device:
+            return grad
+    except AttributeError:  # an array without dtype
+        pass
+    if not _fits(grad.shape, leaf.shape):
+        raise errors.GradientError(errors.leaf_shape(grad, leaf))
+    return fit(grad, (b.shape, leaf.dtype, leaf.device))
+
+
+def _fits(shape: tuple[int, ...], leaf: tuple[int, ...]) -> bool:
+    """Whether `leaf` broadcasts to `shape`."""
+    ahead = len(shape) - len(leaf)
+    return ahead >= 0 and all(n in (1, m) for n, m in zip(leaf, shape[ahead:], strict=True))

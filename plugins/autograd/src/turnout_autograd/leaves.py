@@ -8,9 +8,9 @@ from typing import Any
 
 from turnout.keys import TRACKED
 from turnout.state import GRAD
-from turnout.tensor import Tensor
-from turnout_autograd import errors
+from turnout.tensors import Tensor
 from turnout_autograd.engine import run_hooks
+from turnout_autograd.graph import fit_to_leaf
 
 _LOCK = threading.Lock()  # several sweeps may end at one leaf
 
@@ -27,15 +27,19 @@ def hooked(leaf: Tensor, grad: Tensor) -> Tensor:
 
 def deliver(sinks: dict[int, list[Any]]) -> None:
     """Accumulate every sink's gradient into its leaf's `.grad`."""
-    while sinks:
-        sink = sinks.popitem()[1]
+    for sink in sinks.values():
         leaf = sink[0]
-        has_hooks = leaf.has_extra()
-        if has_hooks:
-            sink[1] = hooked(leaf, sink[1])
+        extra = leaf.extra
+        if extra is None:
+            accumulate(leaf, sink)
+            continue
+        table = extra.get(HOOKS)
+        if table:
+            sink[1] = fit_to_leaf(run_hooks(table, sink[1]), leaf)
         accumulate(leaf, sink)
-        if has_hooks:
-            for hook in list((leaf.extra.get(POST_HOOKS) or {}).values()):
+        table = extra.get(POST_HOOKS)
+        if table:
+            for hook in list(table.values()):
                 hook(leaf)
 
 
@@ -46,18 +50,19 @@ def accumulate(leaf: Tensor, sink: list[Any]) -> None:
     ones are added in place, unless the addition is to be recorded.
     """
     grad = sink[1]
-    if grad.array.shape != leaf.array.shape:
-        raise errors.GradientError(errors.leaf_shape(grad, leaf))
     with _LOCK:
-        have = leaf.grad
+        extra = leaf.extra
+        if extra is None:
+            extra = leaf.extra = {}
+        have = extra.get("grad")
         if have is None:
             # 3: the sink, the local name, and the argument of getrefcount.
             if grad.storage is None and not grad.gmask and getrefcount(grad) <= 3 and _same_layout(grad, leaf):
-                leaf.grad = grad
+                extra["grad"] = grad
             else:
-                leaf.grad = laid_out(grad, leaf)
+                extra["grad"] = laid_out(grad, leaf)
         elif GRAD.get()[0]:
-            leaf.grad = have + grad
+            extra["grad"] = have + grad
         else:
             have.add_(grad)
 

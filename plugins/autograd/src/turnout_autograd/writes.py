@@ -192,6 +192,8 @@ def refresh(tensor: Tensor) -> None:
         return
     if view.no_grad:
         raise AliasError(errors.no_grad_view_written(_writer(base)))
+    if view.__class__ is not View:
+        raise AliasError(errors.custom_view_written(_writer(base), view.maker))  # type: ignore[attr-defined]
     if view.multi:
         maker = next(op.qualified_name for op, _, index in view.chain if index is not None)
         raise AliasError(errors.several_views_written(_writer(base), maker))

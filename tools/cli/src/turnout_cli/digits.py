@@ -10,16 +10,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from turnout.nn import functional
-
 import turnout
 from turnout import Tensor
+from turnout.nn import functional
 
 PIXELS = 64
 CLASSES = 10
 BATCH = 64
 HELD_OUT = 360
-LEARNING_RATE = 0.1
+LEARNING_RATE = 0.2
 MOMENTUM = 0.9
 
 
@@ -88,7 +87,7 @@ class Momentum:
 
 def train_step(model: Classifier, optimiser: Momentum, images: Tensor, labels: Tensor) -> Tensor:
     """One step; the loss before it."""
-    loss = functional.cross_entropy_loss(model(images), labels)
+    loss = functional.cross_entropy(model(images), labels)
     loss.backward()
     optimiser.step()
     return loss.detach()

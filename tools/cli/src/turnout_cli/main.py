@@ -49,18 +49,23 @@ class Commands(click.Group):
         except Exception as error:  # whatever it is: one message
             if ctx.meta.get("turnout.traceback"):
                 raise
-            raise Failure(error) from error
+            raise Problem(_message(error)) from error
 
 
-class Failure(click.ClickException):
-    """Any exception of a command, as a message with exit code 1."""
+def _message(error: BaseException) -> str:
+    from turnout.errors import TurnoutError
 
-    def __init__(self, error: BaseException) -> None:
-        from turnout.errors import TurnoutError
+    if isinstance(error, (TurnoutError, OSError)):
+        return str(error)
+    return f"{type(error).__name__}: {error}\n  `--traceback` shows where it comes from"
 
-        known = isinstance(error, (TurnoutError, OSError))
-        text = str(error) if known else f"{type(error).__name__}: {error}"
-        super().__init__(text if known else f"{text}\n  `--traceback` shows where it comes from")
+
+class Problem(click.ClickException):
+    """What ends a command early: a message and an exit code."""
+
+    def __init__(self, message: str, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
     def show(self, file: Any = None) -> None:
         click.echo(f"turnout: {self.message}", err=True)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnout_cli.activation import activate_with_note
-from turnout_cli.main import facts
+from turnout_cli.main import Problem, facts
 from turnout_cli.output import print_json, print_lines
 
 if TYPE_CHECKING:
     from turnout.kernels import Kernel
 
 FORMAT = 1
+WRONG = 2  # the exit code for a file that is no lock
 SECTIONS = ("versions", "plugins", "fallbacks", "slots")
 
 
@@ -81,24 +82,17 @@ def lock(output: Path | None, as_json: bool) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A lock file. Raises click.ClickException with the reason when it is none."""
+    """A lock file. Raises Problem with the reason when it is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise _Unreadable(f"{path} cannot be read as a lock file: {error}") from error
+        raise Problem(f"{path} cannot be read as a lock file: {error}", WRONG) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise _Unreadable(f"{path} is not a lock file of format {FORMAT}; `turnout lock -o FILE` writes one")
+        raise Problem(f"{path} is not a lock file of format {FORMAT}; `turnout lock -o FILE` writes one", WRONG)
     wrong = [name for name in SECTIONS if not isinstance(found.get(name), dict)]
     if wrong:
-        raise _Unreadable(f"{path} has no table {wrong[0]!r}; `turnout lock -o FILE` writes a whole one")
+        raise Problem(f"{path} has no table {wrong[0]!r}; `turnout lock -o FILE` writes a whole one", WRONG)
     return found
-
-
-class _Unreadable(click.ClickException):
-    exit_code = 2
-
-    def show(self, file: Any = None) -> None:
-        click.echo(f"turnout: {self.message}", err=True)
 
 
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,0 +1,168 @@
+"""`backward` and `grad`: what users call, on top of the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnout.dtypes import COMPLEX
+from turnout.errors import CallError, ShapeError
+from turnout.registry import find_operator
+from turnout.state import GRAD
+from turnout.tensors import Tensor, wrap
+from turnout_autograd import errors
+from turnout_autograd.engine import Wanted, sweep
+from turnout_autograd.leaves import accumulate, deliver, hooked
+from turnout_autograd.writes import refresh
+
+_zeros_like = find_operator("aten::zeros_like").call
+
+
+def backward(
+    tensors: Tensor | Sequence[Tensor],
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | Sequence[Tensor] | None = None,
+) -> None:
+    """Add to `.grad` of every leaf that `tensors` were computed from, or of `inputs` alone.
+
+    grad_tensors  the gradients of `tensors`; None for tensors of one element
+    retain_graph  keep what the graph has saved, for another backward; default: as create_graph
+    create_graph  record the computation of the gradients too, so that they can be differentiated
+
+    Raises GradientError where nothing was recorded or the graph was freed, AliasError where a saved tensor was changed. An
+    exception leaves every `.grad` as it was.
+    """
+    outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    retain = create_graph if retain_graph is None else retain_graph
+    enabled, allowed = GRAD.get()
+    # Functional levels do not see imperative gradients: `.grad` would leak out of them.
+    token = GRAD.set((allowed | 1 if create_graph else 0, allowed))
+    try:
+        roots = _roots("backward", outputs, grad_tensors)
+        if inputs is None:
+            deliver(sweep(roots, retain))
+            return
+        into = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        _check_inputs("backward", into)
+        for tensor, grad in zip(into, _limited(roots, into, retain), strict=True):
+            if grad is not None:
+                accumulate(tensor, [tensor, grad])
+    finally:
+        GRAD.reset(token)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of `outputs` with respect to `inputs`, one each; no `.grad` is touched.
+
+    allow_unused       None instead of an error for inputs that the outputs do not depend on
+    materialize_grads  zeros for those
+    is_grads_batched   grad_outputs have a batch dim in front, over which this is done by `turnout.vmap`
+
+    Raises as `backward` does.
+    """
+    ends = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    into = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if is_grads_batched:
+        return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    _check_inputs("grad", into)
+    retain = create_graph if retain_graph is None else retain_graph
+    enabled, allowed = GRAD.get()
+    token = GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
+    try:
+        roots = _roots("grad", ends, grad_outputs)
+        found = _limited(roots, into, retain)
+        if materialize_grads:
+            return tuple(_zeros_like(t) if g is None else g for t, g in zip(into, found, strict=True))
+    finally:
+        GRAD.reset(token)
+    if not allow_unused:
+        for i, each in enumerate(found):
+            if each is None:
+                raise errors.GradientError(errors.unused(i))
+    return tuple(found)
+
+
+def _batched(
+    ends: tuple[Tensor, ...], into: tuple[Tensor, ...], given: Any, retain: bool | None, create: bool,
+    allow_unused: bool | None, materialize: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    import turnout
+
+    given = (given,) if isinstance(given, Tensor) else tuple(given or ())
+
+    def one(*vectors: Tensor) -> tuple[Any, ...]:
+        return grad(ends, into, vectors, True, create, True, allow_unused, False, materialize)
+
+    return tuple(turnout.vmap(one)(*given))  # type: ignore[attr-defined]
+
+
+def _roots(name: str, outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
+    """An edge and its gradient per output."""
+    if given is None:
+        grads: tuple[Any, ...] = (None,) * len(outputs)
+    else:
+        grads = (given,) if isinstance(given, Tensor) else tuple(given)
+        if len(grads) != len(outputs):
+            raise CallError(errors.gradient_count(len(grads), len(outputs)))
+    roots = []
+    for i, (tensor, value) in enumerate(zip(outputs, grads, strict=True)):
+        if tensor.view_of is not None:
+            refresh(tensor)
+        if not tensor.gmask & (GRAD.get()[1] | 1):
+            raise errors.GradientError(errors.no_graph())
+        roots.append((tensor.node or tensor, _root_gradient(tensor, value, i)))
+    return roots
+
+
+def _root_gradient(tensor: Tensor, given: Tensor | None, index: int) -> Tensor:
+    if given is None:
+        if tensor.array.shape and tensor.numel() != 1:
+            raise errors.GradientError(errors.not_scalar(tensor))
+        if tensor.dtype.category == COMPLEX:
+            raise errors.GradientError(errors.not_real(tensor))
+        # Not by an operator: a constant, and ones_like takes 10 us.
+        backend = tensor.device.backend
+        one = backend.empty(tensor.array.shape, tensor.dtype, tensor.device)
+        backend.fill(one, 1)
+        return wrap(one, tensor.device)
+    if given.shape != tensor.shape:
+        raise ShapeError(errors.gradient_shape(given, tensor, index))
+    if given.dtype is not tensor.dtype:
+        if given.dtype.category == COMPLEX and tensor.dtype.category != COMPLEX:
+            raise errors.GradientError(errors.gradient_kind(given, tensor))
+        given = given.to(dtype=tensor.dtype)
+    return given
+
+
+def _check_inputs(name: str, into: tuple[Tensor, ...]) -> None:
+    if not into:
+        raise errors.GradientError(errors.no_inputs(name))
+    for i, tensor in enumerate(into):
+        if tensor.view_of is not None:
+            refresh(tensor)
+        if not tensor.gmask & (GRAD.get()[1] | 1):
+            raise errors.GradientError(errors.input_untracked(name, i))
+
+
+def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Tensor, ...], retain: bool) -> list[Any]:
+    """The gradients with respect to some tensors, None where none arrives."""
+    wanted = Wanted([edge for edge, _ in roots], into)
+    sinks = sweep(roots, retain, wanted)
+    for sink in sinks.values():
+        if sink[0].extra is not None:
+            sink[1] = hooked(sink[0], sink[1])
+    return [wanted.gradient(t, sinks) for t in into]
+
+

@@ -1,0 +1,299 @@
+"""`autograd.Function`: a forward and a backward in Python, as one node of the tape.
+
+Forward runs without recording; its outputs then get the node. Both forms are taken: `forward(*args)` with `setup_context(ctx,
+inputs, output)`, and the older `forward(ctx, *args)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from turnout.dtypes import FLOAT, DType
+from turnout.errors import CallError, ShapeError
+from turnout.registry import find_operator
+from turnout.state import GRAD
+from turnout.tensors import Tensor, View
+from turnout_autograd import errors
+from turnout_autograd.engine import recording
+from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
+from turnout_autograd.writes import admit, refresh
+
+_zeros = find_operator("aten::zeros").call
+
+
+class FunctionCtx:
+    """What forward leaves for backward. Any attribute may be set on it.
+
+    needs_input_grad  per argument of forward, whether its gradient is wanted
+    """
+
+    def __init__(self) -> None:
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self._to_save: tuple[Tensor | None, ...] = ()
+        self._saved: list[Any] = []
+        self._dirty: tuple[Tensor, ...] = ()
+        self._constant: tuple[Tensor, ...] = ()
+        self._materialize = True
+        self._node: FunctionNode | None = None
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Save inputs, outputs or intermediate tensors; backward reads them as `ctx.saved_tensors`."""
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Accepted for programs that define a forward-mode rule too; there is none here."""
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What was saved. Raises AliasError for a tensor that was changed in place, GradientError after it was freed."""
+        node = self._node
+        if node is None:
+            return self._to_save
+        if self._saved is FREED:
+            raise errors.GradientError(errors.freed(node.op_name))
+        return tuple([_unpack(node, i, saved) for i, saved in enumerate(self._saved)])
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Inputs that forward wrote into and returns."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Outputs without a gradient."""
+        self._constant = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for outputs that were not used."""
+        self._materialize = value
+
+
+def _unpack(node: FunctionNode, i: int, saved: Any) -> Tensor | None:
+    if saved is None:
+        return None
+    if isinstance(saved, Kept):
+        return saved.tensor(node, f"saved_tensors[{i}]")
+    tensor, version = saved
+    checked: Tensor = check_saved(node, f"saved_tensors[{i}]", tensor, version)
+    return checked
+
+
+class FunctionNode(Node):
+    """The node of one call of a `Function`."""
+
+    __slots__ = ("count", "ctx", "function", "inputs", "outputs")
+    several = True
+
+    @property
+    def op_name(self) -> str:  # type: ignore[override]
+        return self.function.__name__
+
+    def name(self) -> str:
+        return f"{self.function.__name__}Backward"
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """What forward saved."""
+        return self.ctx.saved_tensors
+
+    def backward(self, grads: Any, edges: tuple[Any, ...]) -> list[Any]:
+        given = list(grads)
+        if self.ctx._materialize:
+            for i, meta in enumerate(self.outputs):
+                if given[i] is None and meta is not None:
+                    given[i] = _zeros(meta[0], dtype=meta[1], device=meta[2])
+        found = self.function.backward(self.ctx, *given)
+        results = list(found) if isinstance(found, (tuple, list)) else [found]
+        name = f"{self.function.__name__}"
+        while len(results) > len(self.inputs) and results[-1] is None:
+            results.pop()
+        if len(results) != len(self.inputs):
+            raise errors.GradientError(errors.function_count(name, len(results), len(self.inputs)))
+        return [self._fitted(name, i, g) for i, g in enumerate(results)]
+
+    def _fitted(self, name: str, i: int, grad: Any) -> Tensor | None:
+        meta = self.inputs[i]
+        if grad is None:
+            return None
+        if meta is None:
+            raise errors.GradientError(errors.function_extra(name, i))
+        if not isinstance(grad, Tensor):
+            raise errors.GradientError(errors.function_kind(name, i, grad))
+        if not _expands(meta[0], grad.shape):
+            raise ShapeError(errors.function_shape(name, i, grad.shape, meta[0]))
+        return fit(grad, meta)
+
+    def release(self) -> None:
+        self.ctx._saved = FREED
+
+
+def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether `shape` broadcasts to `to`."""
+    if len(shape) > len(to):
+        return False
+    return all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
+
+
+class CustomView(View):
+    """The record of a view that a `Function` made in its forward: nobody may write into it."""
+
+    __slots__ = ("maker",)
+
+
+class Function:
+    """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`."""
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The computation."""
+        raise NotImplementedError("a Function must define forward as a static method")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Save what backward needs, when forward takes no ctx."""
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """One gradient per argument of forward, None for those without."""
+        raise NotImplementedError("a Function must define backward as a static method, or not be differentiated")
+
+    vjp = backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward, recorded as one node where a tensor among the arguments is tracked."""
+        enabled = GRAD.get()[0]
+        tracked = 0
+        for value in args:
+            if isinstance(value, Tensor):
+                if value.view_of is not None:
+                    refresh(value)
+                tracked |= value.gmask & enabled
+        ctx = FunctionCtx()
+        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and bool(a.gmask & enabled) for a in args])
+        edges = tuple([(a.node or a) if need else None for a, need in zip(args, ctx.needs_input_grad, strict=True)])
+        metas = [(a.shape, a.dtype, a.device) if isinstance(a, Tensor) else None for a in args]
+        with recording(0):
+            if cls.setup_context is Function.setup_context:
+                output = cls.forward(ctx, *args, **kwargs)
+            else:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+        outputs = output if isinstance(output, (tuple, list)) else (output,)
+        for tensor in ctx._dirty:
+            if not any(tensor is each for each in outputs):
+                raise CallError(errors.function_not_input(cls.__name__))
+        if not tracked:
+            return output
+        node = FunctionNode()
+        start(node, edges)
+        node.function = cls
+        node.ctx = ctx
+        node.inputs = metas
+        made = _attach_outputs(cls, node, ctx, args, outputs, tracked)
+        _save(ctx, node, outputs, made, tracked)
+        if not isinstance(output, (tuple, list)):
+            return made[0]
+        return type(output)(made) if type(output) in (tuple, list) else tuple(made)
+
+
+def _attach_outputs(
+    cls: type[Function], node: FunctionNode, ctx: FunctionCtx, args: tuple[Any, ...], outputs: Any, tracked: int
+) -> list[Any]:
+    """The outputs as the caller sees them."""
+    made: list[Any] = []
+    metas: list[tuple[tuple[int, ...], DType, Any] | None] = []
+    for i, value in enumerate(outputs):
+        if not isinstance(value, Tensor):
+            made.append(value)
+            metas.append(None)
+            continue
+        metas.append((value.shape, value.dtype, value.device))
+        dirty = any(value is t for t in ctx._dirty)
+        if any(value is t for t in ctx._constant) or value.dtype.category < FLOAT:
+            made.append(value)
+        elif dirty:
+            admit(cls.__name__, value, tracked)
+            _rewritten(value, Output(node, i), tracked)
+            made.append(value)
+        else:
+            made.append(_fresh(cls, value, any(value is a for a in args), Output(node, i), tracked))
+    node.outputs = metas
+    node.count = len(outputs)
+    return made
+
+
+def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, tracked: int) -> Tensor:
+    if is_input or value.gmask:
+        # An input returned as it came, or something that has a history already: another tensor over the same memory.
+        source, value = value, value.new_alias(value.array, value.storage_offset())
+        value.view_of = source.view_of
+    if value.view_of is not None:
+        old = value.view_of
+        view = CustomView(old.base, old.chain, value.version(), False, False)
+        view.maker = cls.__name__
+        value.view_of = view
+    attach(value, output, tracked)
+    return value
+
+
+def _rewritten(tensor: Tensor, output: Output, tracked: int) -> None:
+    """An input that forward wrote into: the call is its history now, and its base's."""
+    root = tensor if tensor.view_of is None else tensor.view_of.base
+    if root is not tensor:
+        raise CallError(errors.function_wrote_view(output.node.op_name))
+    tensor.set_gmask(tracked)
+    tensor.node = output
+
+
+def _save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], tracked: int) -> None:
+    saved: list[Any] = []
+    for tensor in ctx._to_save:
+        if tensor is None:
+            saved.append(None)
+            continue
+        at = next((i for i, t in enumerate(made) if t is tensor), -1)
+        saved.append(Kept(tensor, tracked, at) if at >= 0 and tensor.gmask else (tensor, tensor.version()))
+    ctx._to_save = ()
+    ctx._saved = saved
+    ctx._node = node
+
+
+class OnceNode(Node):
+    """Stands for the gradients of a backward that was declared not to be differentiable again."""
+
+    __slots__ = ("count", "label")
+    several = True
+    op_name = "once_differentiable"
+
+    def backward(self, grads: Any, edges: tuple[Any, ...]) -> Any:
+        raise errors.GradientError(errors.function_once(self.label))
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """For a `Function.backward` that is not written in operators: it runs unrecorded, and differentiating it is an error."""
+
+    @wraps(backward)
+    def run_once(ctx: Any, *grads: Any) -> Any:
+        enabled = GRAD.get()[0]
+        with recording(0):
+            found = backward(ctx, *grads)
+        tensors = [g for g in grads if isinstance(g, Tensor)]
+        saved = [t for t in getattr(ctx, "saved_tensors", ()) if t is not None] if enabled else []
+        tracked = 0
+        for tensor in (*tensors, *saved):
+            tracked |= tensor.gmask & enabled
+        if not tracked:
+            return found
+        node = OnceNode()
+        start(node, tuple([(t.node or t) if t.gmask & enabled else None for t in (*tensors, *saved)]))
+        node.label = backward.__qualname__.removesuffix(".backward")
+        results = [found] if isinstance(found, Tensor) else list(found)
+        node.count = len(results)
+        for i, each in enumerate(results):
+            if isinstance(each, Tensor):
+                results[i] = each.detach()
+                attach(results[i], Output(node, i), tracked)
+        return results[0] if isinstance(found, Tensor) else tuple(results)
+
+    return run_once

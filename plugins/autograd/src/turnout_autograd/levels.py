@@ -1,0 +1,113 @@
+"""Functional gradient levels on the one tape: what `grad`, `vjp` and `jvp` are made of.
+
+A level is a bit in the tensors' `gmask`. Its inputs are aliases whose node is an `InputNode`: the level's pullback stops there, outer
+levels pass through. Inside vmap levels the inputs are lowered first, so that rows do not mix.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from turnout.dtypes import FLOAT
+from turnout.registry import find_operator
+from turnout.state import CLOCK, GRAD, LEVELS, lower, raise_
+from turnout.tensors import Tensor
+from turnout_autograd.engine import Wanted, sweep
+from turnout_autograd.graph import attach, start
+from turnout_autograd.writes import EPOCHS, InputNode, refresh
+
+_zeros_like = find_operator("aten::zeros_like").call
+_LOCK = threading.Lock()
+
+
+class Level:
+    """One functional level: its bit, the vmap levels it was entered under, and its inputs' nodes.
+
+    The bit is free again when the level and every pullback made of it are gone.
+    """
+
+    __slots__ = ("__weakref__", "bit", "inputs", "token", "vmaps")
+
+    def __init__(self) -> None:
+        with _LOCK:
+            bit = 2
+            while bit in EPOCHS:
+                bit <<= 1
+            CLOCK.epoch += 1 << 32
+            EPOCHS[bit] = CLOCK.epoch
+        self.bit = bit
+        self.vmaps = LEVELS.get()
+        self.inputs: list[tuple[Tensor, InputNode | None]] = []
+        self.token: Any = None
+
+    def __del__(self) -> None:
+        EPOCHS.pop(self.bit, None)
+
+    def __enter__(self) -> Level:
+        enabled, allowed = GRAD.get()
+        self.token = GRAD.set((enabled | self.bit, enabled | self.bit))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        GRAD.reset(self.token)
+
+
+def new_level() -> Level:
+    """A level; `with level:` around the function that is differentiated."""
+    return Level()
+
+
+def enter(level: Level, tensor: Tensor) -> Tensor:
+    """An input of the level, made before it is entered: an alias that the level tracks; raised to the vmap levels again."""
+    low = lower(tensor, level.vmaps)
+    if low.view_of is not None:
+        refresh(low)
+    made = low.new_alias(low.array, low.storage_offset())
+    if low.dtype.category < FLOAT:
+        level.inputs.append((low, None))
+        return raise_(made, level.vmaps)
+    outer = low.gmask & GRAD.get()[0]
+    node = InputNode()
+    start(node, ((low.node or low) if outer else None,))
+    node.bit = level.bit
+    attach(made, node, outer | level.bit)
+    level.inputs.append((low, node))
+    return raise_(made, level.vmaps)
+
+
+def leave(level: Level, tensor: Tensor) -> Tensor:
+    """A result as the outside sees it: without the level's bit, with the history of outer levels. Call after leaving it."""
+    low = lower(tensor, level.vmaps)
+    if low.view_of is not None:
+        refresh(low)
+    made = low.new_alias(low.array, low.storage_offset())
+    outer = low.gmask & GRAD.get()[0] & ~level.bit
+    if outer:
+        attach(made, low.node or low, outer)
+    return raise_(made, level.vmaps)
+
+
+def pull(level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
+    """The gradients with respect to the level's inputs, zeros where nothing arrives; `outputs` are those inside the level."""
+    enabled, allowed = GRAD.get()
+    token = GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
+    try:
+        roots = []
+        for output, cotangent in zip(outputs, cotangents, strict=True):
+            low = lower(output, level.vmaps)
+            if low.view_of is not None:
+                refresh(low)
+            if low.gmask & level.bit:
+                roots.append((low.node, lower(cotangent, level.vmaps)))
+        nodes = [node for _, node in level.inputs if node is not None]
+        wanted = Wanted([edge for edge, _ in roots], (), frozenset(nodes))
+        sweep(roots, True, wanted)
+        found = []
+        for low, node in level.inputs:
+            gradient = None if node is None else wanted.outputs[node][0]
+            found.append(raise_(_zeros_like(low) if gradient is None else gradient, level.vmaps))
+        return found
+    finally:
+        GRAD.reset(token)

@@ -1,0 +1,62 @@
+"""What generated methods call when their first guess missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from turnout import bindings
+from turnout.errors import CallError
+
+
+class Scalar:
+    """A NumPy scalar as seen from outside."""
+
+    dtype = "int64"
+    shape = ()
+
+    def item(self):
+        return 3
+
+
+class Array(Scalar):
+    shape = (2,)
+
+
+def called(*names):
+    return [lambda a, b, n=name: (n, b) for name in names]
+
+
+@pytest.mark.parametrize("number", [1, 1.5, True, 2j])
+def test_numbers_go_to_the_scalar_overload(number):
+    tensors, scalar = called("tensors", "scalar")
+    assert bindings.binary(object(), number, tensors, scalar) == ("scalar", number)
+    assert bindings.binary(object(), number, tensors, None) is NotImplemented
+
+
+def test_numpy_scalars_are_numbers_and_arrays_are_not():
+    tensors, scalar = called("tensors", "scalar")
+    number = Scalar()
+    assert bindings.binary(object(), number, tensors, scalar) == ("scalar", number)
+    for other in (Array(), "text", None, [1]):
+        assert bindings.binary(object(), other, tensors, scalar) is NotImplemented
+
+
+def test_ints_written_one_by_one():
+    assert bindings.all_ints((0, -1))
+    assert not bindings.all_ints((0, True))
+    assert not bindings.all_ints((0, 1.0))
+    assert bindings.spread((2, 3)) == (2, 3)
+    assert bindings.spread(((2, 3),)) == (2, 3)
+    assert bindings.spread((2,)) == (2,)
+
+
+def test_out_of_several_outputs_is_a_tuple_of_that_length():
+    assert bindings.out_tuple("f", (1, 2), 2) == (1, 2)
+    for wrong in (3, (1,), "ab"):
+        with pytest.raises(CallError) as caught:
+            bindings.out_tuple("f", wrong, 2)
+        assert str(caught.value) == f"f: argument 'out' must be a tuple of 2 tensors, got {type(wrong).__name__}"
+
+
+def test_a_dtype_of_numbers():
+    assert [bindings.number_dtype(v).name for v in (True, 1, 1.5, 1j)] == ["bool", "int64", "float32", "complex64"]

@@ -1,0 +1,231 @@
+"""How a key set becomes a kernel: plans, guards below Autograd, opt-in functionalities, missing kernels."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from turnout import config, state
+from turnout.backends import Backend
+from turnout.errors import DisabledError, NoKernelError, UnknownOperatorError
+from turnout.kernels import FALLTHROUGH
+from turnout.keys import KEYS, TRACKED, KeySpace
+from turnout.registry import REGISTRY, Library, Registry
+from turnout.state import DISPATCH
+
+
+class OffBackend(Backend):
+    name = "Off"
+    device_type = "off"
+
+
+class Handle:
+    def __init__(self, keys: int) -> None:
+        self.keys = keys
+
+
+@pytest.fixture
+def registry() -> Registry:
+    registry = Registry(KeySpace())
+    registry.keys.add_backend("CPU")
+    registry.keys.add_backend("XPU")
+    core = Library("core", registry=registry)
+    core.fallthrough("ADInplaceOrView")
+    core.fallthrough("BackendSelect")
+    return registry
+
+
+@pytest.fixture
+def library(registry) -> Library:
+    return Library("lib", registry=registry)
+
+
+def bits(registry: Registry, backend: str = "CPU") -> int:
+    return registry.keys.tensor_bits(backend)
+
+
+def test_a_plan_lists_every_step_down_to_the_kernel_that_runs(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: x)
+    library.impl("f", "AutogradCPU", lambda x: x, tracked_only=True)
+    plan = op.plan(bits(registry))
+    assert [(s.key, s.verdict) for s in plan.steps] == [
+        ("AutogradCPU", "left out: no argument requires a gradient"),
+        ("ADInplaceOrView", "fallthrough"),
+        ("CPU", "chosen"),
+    ]
+    plan = op.plan(bits(registry) | TRACKED)
+    assert [(s.key, s.verdict) for s in plan.steps] == [("AutogradCPU", "chosen")]
+
+
+def test_an_untracked_call_passes_over_a_missing_autograd_kernel_and_a_tracked_one_does_not(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: "cpu")
+    x = Handle(bits(registry))
+    assert op.redispatch(x.keys, x) == "cpu"
+    x.keys |= TRACKED
+    with pytest.raises(NoKernelError) as caught:
+        op.redispatch(x.keys, x)
+    assert str(caught.value).startswith("lib::f: no kernel for AutogradCPU\n")
+    assert "pip install turnout-autograd" in str(caught.value)
+
+
+def test_a_missing_kernel_names_the_operator_the_key_the_argument_and_the_kernels_there_are(registry, library):
+    def xpu_kernel(x):
+        return x
+
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "XPU", xpu_kernel)
+    x = Handle(bits(registry))
+    with pytest.raises(NoKernelError) as caught:
+        op.redispatch(x.keys, x)
+    assert str(caught.value) == (
+        "lib::f: no kernel for CPU\n"
+        f"  asked for by  x: Handle {str(repr(x))[:37]}...\n"
+        f"  kernels       XPU (lib, {__file__}:{xpu_kernel.__code__.co_firstlineno})\n"
+        "  to fix        pip install turnout-cpu; `turnout table lib::f` prints the whole table"
+    )
+    assert isinstance(caught.value, NotImplementedError)
+
+
+def test_a_call_without_tensors_takes_the_undefined_slot(registry, library):
+    op = library.define("lib::f(int n) -> int")
+    library.impl("f", "CompositeExplicitAutograd", lambda n: n + 1)
+    assert op.call_boxed((1,)) == 2
+    none = library.define("lib::g(int n) -> int")
+    with pytest.raises(NoKernelError) as caught:
+        none.call_boxed((1,))
+    assert str(caught.value) == (
+        "lib::g: no kernel for Undefined\n"
+        "  asked for by  the call itself: no argument is a tensor\n"
+        "  kernels       none\n"
+        "  to fix        `turnout table lib::g` prints the whole table"
+    )
+
+
+def test_the_ambiguous_autogradother_kernel_is_an_error_when_called(registry, library):
+    library.functionality("Sparse", per_backend="Sparse", after="Dense", backend_key=True)
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "SparseCPU", lambda x: x)
+    library.impl("f", "CompositeImplicitAutograd", lambda x: x)
+    ks = registry.keys.bit("Sparse") | registry.keys.backend_bit("CPU") | registry.keys.bit("AutogradOther")
+    with pytest.raises(NoKernelError, match="ambiguous kernel for AutogradOther"):
+        op.redispatch(ks, Handle(ks))
+
+
+@pytest.mark.parametrize(
+    ("key", "form", "guarded"),
+    [("CPU", "unboxed", True), ("CompositeExplicitAutograd", "unboxed", True), ("CompositeImplicitAutograd", "unboxed", False),
+     ("CPU", "array", False), ("Python", "unboxed", True)],
+)  # fmt: skip
+def test_a_kernel_that_calls_operators_runs_below_autograd_when_it_is_reached_from_there(registry, library, key, form, guarded):
+    seen = []
+
+    def kernel(x):
+        seen.append(DISPATCH.get()[1] & KEYS.bit("Autograd") == 0)
+
+    def binder(op, kernel, key):
+        return lambda ks, *args: kernel.fn(*args)
+
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", key, kernel, form=form, binder=binder if form == "array" else None)
+    x = Handle(bits(registry) | registry.keys.bit("Python") if key == "Python" else bits(registry))
+    op.redispatch(x.keys & state.BELOW_AUTOGRAD, x)
+    before = DISPATCH.get()
+    if key not in ("CompositeImplicitAutograd", "Python"):
+        op.redispatch(x.keys, x)
+        assert seen == [guarded, False]
+    else:
+        assert seen == [guarded]
+    assert DISPATCH.get() == before
+
+
+def test_the_guard_is_undone_when_the_kernel_raises(registry, library):
+    def kernel(x):
+        raise KeyError("inside")
+
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", kernel)
+    before = DISPATCH.get()
+    with pytest.raises(KeyError, match="inside"):
+        op.redispatch(bits(registry) & state.BELOW_AUTOGRAD, Handle(0))
+    assert DISPATCH.get() == before
+
+
+def test_an_opt_in_functionality_takes_part_only_while_it_is_switched_on(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    library.impl("f", "CPU", lambda x: "cpu")
+    library.impl("f", "AutocastCPU", lambda x: "autocast")
+    ks = bits(registry)
+    switch = registry.keys.bit("switch:AutocastCPU")
+    assert op.redispatch(ks, Handle(ks)) == "cpu"
+    assert op.redispatch(ks | switch, Handle(ks)) == "autocast"
+    other = bits(registry, "XPU")
+    library.impl("f", "XPU", lambda x: "xpu")
+    assert op.redispatch(other | switch, Handle(other)) == "xpu"
+
+
+def test_fallthrough_is_per_backend(registry, library):
+    op = library.define("lib::f(Tensor x) -> Tensor")
+    for backend in ("CPU", "XPU"):
+        library.impl("f", backend, lambda x: "backend")
+        library.impl("f", f"Autograd{backend}", FALLTHROUGH if backend == "CPU" else (lambda x: "autograd"))
+    assert op.redispatch(bits(registry), Handle(0)) == "backend"
+    assert op.redispatch(bits(registry, "XPU"), Handle(0)) == "autograd"
+
+
+def test_a_disabled_key_falls_through_and_asking_for_it_is_an_error_that_names_the_setting():
+    with Library("offlib", distribution="off", version="1") as library:
+        op = library.define("offlib::f(Tensor x) -> Tensor")
+        library.impl("f", "CompositeExplicitAutograd", lambda x: "backend")
+        library.impl("f", "Tracer", lambda x: "tracer")
+        library.backend(OffBackend())
+        ks = KEYS.tensor_bits("Off") | KEYS.bit("Tracer")
+        assert op.redispatch(ks, Handle(ks)) == "tracer"
+        config.set({"keys.disable": ["Tracer"]})
+        try:
+            assert op.redispatch(ks, Handle(ks)) == "backend"
+            assert op.plan(ks).steps[0].verdict == "disabled by configuration"
+            from turnout import plugins
+
+            with pytest.raises(DisabledError, match="keys.disable"):
+                plugins.require_functionality("Tracer")
+        finally:
+            config.unset("keys.disable")
+        assert op.redispatch(ks, Handle(ks)) == "tracer"
+
+
+def test_an_operator_pickles_by_name():
+    op = REGISTRY.find("aten::add.Tensor")
+    assert pickle.loads(pickle.dumps(op)) is op
+
+
+def test_default_is_another_name_of_the_unnamed_overload():
+    assert REGISTRY.find("aten::exp.default") is REGISTRY.find("aten::exp")
+
+
+def test_every_standard_kernel_can_take_what_its_schema_passes():
+    from turnout.kernels import LazyFunction
+    from turnout.schema.kernels import check_kernel_signature
+
+    checked = 0
+    for op in REGISTRY.operators.values():
+        for stack in op.kernels.values():
+            for kernel in stack:
+                if isinstance(kernel.fn, LazyFunction) and kernel.binder is None:
+                    function = kernel.fn.__wrapped__
+                    if kernel.form == "unboxed" and hasattr(function, "__code__"):
+                        check_kernel_signature(function, op.schema)
+                        checked += 1
+    assert checked > 50
+
+
+def test_an_overload_that_does_not_exist_names_those_that_do():
+    import turnout
+
+    with pytest.raises(UnknownOperatorError) as caught:
+        turnout.ops.aten.exp.Tensor  # noqa: B018
+    assert str(caught.value) == "aten::exp has no overload 'Tensor'; it has default, out"
+    with pytest.raises(UnknownOperatorError, match=r"no operator aten::expp; did you mean aten::exp"):
+        turnout.ops.aten.expp  # noqa: B018

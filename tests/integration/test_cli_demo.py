@@ -1,0 +1,97 @@
+"""`turnout demo`: it learns, it repeats itself, and it says what it needs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from installed import Environment
+
+from turnout_cli.main import turnout as command
+
+
+def run(*args):
+    return CliRunner().invoke(command, ["demo", *map(str, args)])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """The whole demo, as data."""
+    plot = tmp_path_factory.mktemp("plot") / "demo.png"
+    done = run("--json", "--plot", plot)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_the_classifier_reaches_96_percent_on_digits_it_has_not_seen(found):
+    assert found["accuracy"] >= 0.96
+    assert found["training_images"] + found["held_out_images"] == 1797
+    assert found["losses"][-1] < 0.05 < found["losses"][0]
+    assert sum(map(sum, found["confusion"])) == found["held_out_images"]
+
+
+def test_one_step_is_counted_by_key_and_kernel(found):
+    calls = {(row["key"], row["kernel"]): row["calls"] for row in found["calls"]}
+    assert calls["CPU", "addmm"] == 2
+    assert {key for key, _ in calls} >= {"AutogradCPU", "ADInplaceOrView", "CPU"}
+
+
+def test_the_explanation_goes_from_the_gradient_kernel_down_to_the_backend(found):
+    text = found["explanation"]
+    assert text.startswith("aten::addmm(")
+    assert "\n-> AutogradCPU" in text
+    assert "\nnext, if it redispatches: " in text
+    assert "\n-> CPU " in text
+
+
+def test_the_plot_is_a_picture(found):
+    with open(found["plot"], "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_seed_gives_the_same_result_and_another_seed_another():
+    one, same, other = (json.loads(run("--json", "--epochs", 2, "--seed", s).stdout) for s in (1, 1, 2))
+    assert one["losses"] == same["losses"]
+    assert one["confusion"] == same["confusion"]
+    assert one["losses"] != other["losses"]
+
+
+def test_the_text_ends_with_accuracy_loss_and_time_per_step():
+    done = run("--epochs", 2)
+    assert done.exit_code == 0, done.output
+    accuracy, loss, time = done.stdout.splitlines()[-3:]
+    assert accuracy.startswith("accuracy       ")
+    assert accuracy.endswith(" % of 360 held-out digits")
+    assert loss.endswith(" in the last of 2")
+    assert time.startswith("time per step  ")
+    assert time.endswith(" ms (median of 46 on cpu)")
+
+
+@pytest.mark.parametrize(
+    ("module", "args", "message"),
+    [
+        ("sklearn", [], "turnout: this needs scikit-learn\n  to fix  pip install 'turnout-cli[demo]'\n"),
+        (
+            "matplotlib",
+            ["--plot", "x.png"],
+            "turnout: this needs matplotlib\n  to fix  pip install 'turnout-cli[plot]'\n",
+        ),
+    ],
+)
+def test_what_is_not_installed_is_named_with_the_command_that_installs_it(tmp_path, module, args, message):
+    # None in sys.modules is how Python marks a module that must not be imported.
+    done = Environment(tmp_path).run(
+        f"import sys; sys.modules[{module!r}] = None; sys.argv[1:] = ['demo', *{args!r}]\n"
+        "from turnout_cli.main import main; main()"
+    )
+    assert done.returncode == 1
+    assert done.stderr == message
+    assert done.stdout == ""
+
+
+def test_an_unknown_device_is_a_short_error():
+    done = run("--device", "nowhere")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("turnout: ")
+    assert "nowhere" in done.stderr

@@ -1,0 +1,171 @@
+"""The commands that print facts: what they say, as text and as JSON, and their exit codes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import turnout
+from turnout.registry import Library
+from turnout_cli.main import COMMANDS
+from turnout_cli.main import turnout as command
+
+
+def run(*args):
+    return CliRunner().invoke(command, list(args))
+
+
+def facts(*args):
+    done = run(*args, "--json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_every_command_has_help_and_a_short_description():
+    listed = run("--help")
+    assert listed.exit_code == 0
+    for name in COMMANDS:
+        assert f"\n  {name} " in listed.stdout
+        done = run(name, "--help")
+        assert done.exit_code == 0
+        assert "--traceback" in done.stdout
+        assert "--json" in done.stdout
+
+
+def test_plugins_lists_what_is_installed():
+    records = {record["name"]: record for record in facts("plugins")}
+    assert records["cpu"]["distribution"] == "turnout-cpu"
+    assert "device:cpu" in records["cpu"]["provides"]
+    done = run("plugins")
+    assert done.exit_code == 0
+    assert "cpu" in done.stdout
+    assert "turnout-cpu" in done.stdout
+
+
+def test_doctor_finds_this_environment_healthy():
+    done = run("doctor")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.endswith("healthy\n")
+    found = facts("doctor")
+    assert found["healthy"] is True
+    assert {plugin["state"] for plugin in found["plugins"]} == {"active"}
+
+
+def test_table_names_kernel_reason_and_distribution_of_each_key():
+    rows = {row["key"]: row for row in facts("table", "add.Tensor")["aten::add.Tensor"]}
+    assert rows["CPU"]["reason"] == "kernel"
+    assert rows["CPU"]["distribution"].startswith("turnout-cpu ")
+    assert ".py:" in rows["CPU"]["source"]
+    done = run("table", "add.Tensor")
+    assert done.stdout.startswith("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n")
+    assert "missing" not in done.stdout
+    assert "AutogradOther" in run("table", "add.Tensor", "--all").stdout
+
+
+def test_table_of_a_name_prints_all_overloads():
+    assert {"aten::add.Tensor", "aten::add.out"} <= facts("table", "add").keys()
+
+
+def test_explain_prints_what_the_function_prints():
+    x = turnout.zeros(2, 3)
+    done = run("explain", "mul", "float32[2,3]", "float32[2,3]@cpu")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"{turnout.explain(turnout.mul, x, x)}\n"
+    assert facts("explain", "mul", "ones(2,3)", "2")["operator"] == "aten::mul.Scalar"
+
+
+def test_explain_takes_negative_numbers_keywords_and_lists():
+    assert facts("explain", "add", "float32[2]", "-1.5")["operator"] == "aten::add.Scalar"
+    found = facts("explain", "sum", "float32[2,3]", "[0,1]", "keepdim=true", "dtype=float64")
+    assert [argument["value"] for argument in found["arguments"][1:3]] == ["list [0, 1]", "bool True"]
+    assert facts("explain", "cat", "[float32[2],float32[3]]")["operator"] == "aten::cat"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "float32[2",
+            (
+                "'float32[2' is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, [1,2], "
+                "true, none or 'text'"
+            ),
+        ),
+        (
+            "floof[2]",
+            "'floof[2]': there is no dtype 'floof'; turnout has float32, int64, bool and others",
+        ),
+        (
+            "__import__('os')",
+            (
+                "\"__import__('os')\" is not a value: write float32[2,3], float32[2,3]:grad@cpu, ones(2,3), a number, "
+                "[1,2], true, none or 'text'"
+            ),
+        ),
+    ],
+)
+def test_an_argument_that_cannot_be_read_says_what_can(text, message):
+    done = run("explain", "neg", text)
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_a_positional_argument_after_a_keyword_is_refused():
+    done = run("explain", "add", "float32[2]", "alpha=2", "float32[2]")
+    assert done.exit_code == 2
+    assert "'float32[2]' stands after a keyword argument" in done.stderr
+
+
+def test_an_unknown_operator_is_a_short_error_without_a_traceback():
+    done = run("explain", "ad")
+    assert done.exit_code == 1
+    assert done.stderr.startswith("turnout: ")
+    assert "add" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_traceback_lets_the_error_through():
+    done = run("explain", "ad", "--traceback")
+    assert isinstance(done.exception, turnout.errors.UnknownOperatorError)
+    done = run("--traceback", "explain", "ad")
+    assert isinstance(done.exception, turnout.errors.UnknownOperatorError)
+
+
+def test_an_unknown_device_is_the_error_of_the_call():
+    done = run("explain", "neg", "float32[2]@nowhere")
+    assert done.exit_code == 1
+    assert "nowhere" in done.stderr
+
+
+def test_coverage_is_a_matrix_of_operators_and_keys():
+    found = facts("coverage", "add.*")
+    assert {"CPU", "Meta"} <= set(found["keys"])
+    assert found["operators"]["aten::add.Tensor"]["CPU"]["reason"] == "kernel"
+    done = run("coverage", "add.*")
+    assert done.stdout.startswith("operator")
+    assert "turnout-cpu" in done.stdout
+    assert "K kernel" in done.stdout
+
+
+def test_coverage_lists_what_is_missing_at_a_key():
+    with Library("covered", distribution="covered-dist", version="1") as library:
+        library.define("covered::half(Tensor x) -> Tensor")
+        library.impl("half", "Meta", lambda x: x)
+        assert list(facts("coverage", "covered::*", "--key", "CPU", "--missing")["operators"]) == ["covered::half"]
+        assert facts("coverage", "covered::*", "--key", "Meta", "--missing")["operators"] == {}
+    done = run("coverage", "--key", "CPUU")
+    assert done.exit_code == 1
+    assert done.stderr == "turnout: unknown dispatch key 'CPUU'; did you mean CPU?\n"
+
+
+def test_config_shows_values_with_their_origins(monkeypatch):
+    rows = {row["name"]: row for row in facts("config")}
+    assert rows["default_device"]["value"] == "cpu"
+    assert rows["default_device"]["origin"] == "default"
+    assert [row["name"] for row in facts("config", "strict")] == ["strict"]
+    assert "default_device" in run("config").stdout
+    done = run("config", "strikt")
+    assert done.exit_code == 1
+    assert "strict" in done.stderr

@@ -1,0 +1,100 @@
+"""lock and diff: a file that says which kernel of which version serves each slot."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from turnout.registry import Library
+from turnout_cli.main import turnout as command
+
+
+def run(*args):
+    return CliRunner().invoke(command, [str(arg) for arg in args])
+
+
+@pytest.fixture
+def locked(tmp_path):
+    path = tmp_path / "turnout.lock"
+    done = run("lock", "-o", path)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == f"wrote {path}\n"
+    return path
+
+
+def test_a_lock_names_kernel_reason_and_version_of_each_slot_a_line_for_each_operator(locked):
+    found = json.loads(locked.read_text())
+    assert found["format"] == 1
+    assert found["plugins"]["cpu of turnout-cpu"].endswith(" active")
+    kernel, reason, origin = found["slots"]["aten::mul.Tensor"]["CPU"]
+    assert (kernel, reason) == ("multiply", "kernel")
+    assert origin.startswith("turnout-cpu ")
+    lines = locked.read_text().splitlines()
+    assert sum(line.startswith('  "aten::mul.Tensor"') for line in lines) == 1
+
+
+def test_locking_twice_gives_the_same_text(locked):
+    assert run("lock").stdout == locked.read_text() == run("lock", "--json").stdout
+
+
+def test_nothing_has_changed_since_a_moment_ago(locked):
+    done = run("diff", locked)
+    assert (done.exit_code, done.stdout) == (0, "nothing has changed\n")
+    assert json.loads(run("diff", locked, locked, "--json").stdout) == []
+
+
+def test_a_kernel_of_another_library_is_shown_and_the_exit_code_is_1(locked):
+    with Library("fast", distribution="turnout-fast", version="3.0") as library:
+        library.impl("aten::mul.Tensor", "CPU", lambda self, other: self, allow_override=True, label="fast_mul")
+        library.define("fast::new(Tensor x) -> Tensor")
+        done = run("diff", locked)
+        rows = json.loads(run("diff", locked, "--json").stdout)
+    assert done.exit_code == 1
+    version = json.loads(locked.read_text())["slots"]["aten::mul.Tensor"]["CPU"][2]
+    first, second = done.stdout.splitlines()
+    assert first == f"aten::mul.Tensor @ CPU: multiply [kernel] ({version}) -> fast_mul [kernel] (turnout-fast 3.0)"
+    assert second.startswith("operator fast::new: nothing -> ")
+    assert rows[0] == {
+        "what": "aten::mul.Tensor @ CPU",
+        "old": ["multiply", "kernel", version],
+        "new": ["fast_mul", "kernel", "turnout-fast 3.0"],
+    }
+
+
+def test_an_upgrade_is_one_line_and_not_one_for_each_slot(locked, tmp_path):
+    found = json.loads(locked.read_text())
+    for slots in found["slots"].values():
+        for slot in slots.values():
+            if slot[2].startswith("turnout-cpu "):
+                slot[2] = "turnout-cpu 0.0.1"
+    found["plugins"]["cpu of turnout-cpu"] = "0.0.1 active"
+    old = tmp_path / "old.lock"
+    old.write_text(json.dumps(found))
+    first, second = run("diff", old, locked).stdout.splitlines()
+    assert first.startswith("plugin cpu of turnout-cpu: 0.0.1 active -> ")
+    assert " slots with the same kernel: turnout-cpu 0.0.1 -> turnout-cpu " in second
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("no json", "cannot be read as a lock file: Expecting value: line 1 column 1 (char 0)"),
+        ("[]", "is not a lock file of format 1; `turnout lock -o FILE` writes one"),
+        ('{"format": 2}', "is not a lock file of format 1; `turnout lock -o FILE` writes one"),
+        ('{"format": 1}', "has no table 'versions'; `turnout lock -o FILE` writes a whole one"),
+    ],
+)
+def test_a_file_that_is_no_lock_is_refused_with_exit_code_2(tmp_path, text, message):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    done = run("diff", path)
+    assert done.exit_code == 2
+    assert done.stderr == f"turnout: {path} {message}\n"
+
+
+def test_a_file_that_does_not_exist_is_refused_with_exit_code_2(tmp_path):
+    done = run("diff", tmp_path / "none")
+    assert done.exit_code == 2
+    assert "cannot be read as a lock file" in done.stderr

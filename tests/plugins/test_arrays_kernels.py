@@ -1,0 +1,149 @@
+"""The shared kernel library as plain functions on arrays: what NumPy's own functions would get wrong."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import turnout_arrays
+from turnout.native.tables import structured_operators
+from turnout.native.wrappers import Row
+from turnout_arrays.erf import erf_of
+from turnout_arrays.random import mix_number, random_bits
+
+KERNELS = {name: row.fn if isinstance(row, Row) else row for name, row in turnout_arrays.kernels(np).items()}
+
+
+def test_library_imports_no_array_module() -> None:
+    for path in Path(turnout_arrays.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {"numpy", "cupy", "ml_dtypes", "scipy"} & {n.partition(".")[0] for n in names}, path.name
+
+
+def test_every_structured_operator_has_a_row() -> None:
+    assert {name.removeprefix("aten::") for name in structured_operators()} <= KERNELS.keys()
+
+
+def test_erf_is_accurate_to_two_units_in_the_last_place() -> None:
+    x = np.concatenate([np.linspace(-7, 7, 50_001), [0.46875, 4.0, 1e-300, np.inf, -np.inf]])
+    expected = np.array([math.erf(v) for v in x])
+    assert np.all(np.abs(erf_of(np)(x) - expected) <= 4.5e-16 * np.abs(expected))
+    assert np.isnan(erf_of(np)(np.array([np.nan])))[0]
+    assert erf_of(np)(np.zeros(0)).shape == (0,)
+
+
+@pytest.mark.parametrize(("number", "expected"), [(-1, [0, 1]), (300, [45, 46]), (256, [1, 2])])
+def test_integer_that_does_not_fit_wraps_around_when_there_is_an_output(number: int, expected: list[int]) -> None:
+    out = np.empty(2, "u1")
+    KERNELS["add.out"](np.array([1, 2], "u1"), number, 1, out)
+    assert out.tolist() == expected
+
+
+def test_integer_that_does_not_fit_raises_without_an_output() -> None:
+    with pytest.raises(OverflowError):
+        KERNELS["mul.out"](np.array([1, 2], "u1"), 300)
+
+
+def test_division_rounds_as_asked() -> None:
+    a, b = np.array([7, -7, 7, -7]), np.array([2, 2, -2, -2])
+    out = np.empty(4, "i8")
+    KERNELS["div.out_mode"](a, b, "trunc", out)
+    assert out.tolist() == [3, -3, -3, 3]
+    KERNELS["div.out_mode"](a, b, "floor", out)
+    assert out.tolist() == [3, -4, -4, 3]
+    assert KERNELS["remainder.Tensor_out"](a, b).tolist() == [1, 1, -1, -1]
+
+
+@pytest.mark.parametrize("name", ["floor_divide.out", "remainder.Tensor_out"])
+def test_integer_division_by_zero_raises(name: str) -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        KERNELS[name](np.array([1, 2]), np.array([1, 0]))
+    assert str(caught.value) == "integer division by zero"
+
+
+def test_negative_integer_powers_round_to_zero() -> None:
+    out = np.empty(4, "i8")
+    KERNELS["pow.Tensor_Tensor_out"](np.array([2, 1, -1, -1]), np.array([-1, -5, -2, -3]), out)
+    assert out.tolist() == [0, 1, 1, -1]
+
+
+def test_sign_of_nan_is_zero() -> None:
+    assert KERNELS["sign.out"](np.array([np.nan, -2.0, 3.0])).tolist() == [0.0, -1.0, 1.0]
+
+
+def test_complex_numbers_have_no_order() -> None:
+    for name in ("lt.Tensor_out", "maximum.out"):
+        with pytest.raises(TypeError) as caught:
+            KERNELS[name](np.array([1j]), np.array([1j]))
+        assert str(caught.value) == "complex numbers have no order"
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_two_byte_floats_are_summed_in_float32(dtype: type) -> None:
+    ones = np.ones(5000, dtype)
+    assert KERNELS["sum.out"](ones, None).dtype == dtype
+    assert float(KERNELS["sum.out"](ones, None)) == float(dtype(5000))
+    assert float(KERNELS["mean.out"](ones.astype("f4"), None, False, None, np.empty((), dtype))) == 1.0
+    product = KERNELS["mm.out"](np.ones((2, 5000), dtype), np.ones((5000, 2), dtype))
+    assert product.dtype == dtype
+    assert float(product[0, 0]) == float(dtype(5000))
+
+
+def test_descending_sort_keeps_equal_elements_in_order_and_puts_nan_first() -> None:
+    values, indices = np.empty(5), np.empty(5, "i8")
+    KERNELS["sort.values_stable"](np.array([1.0, np.nan, 2.0, 1.0, 2.0]), True, 0, True, values, indices)
+    assert indices.tolist() == [1, 2, 4, 0, 3]
+
+
+def test_scatter_add_adds_up_where_an_index_repeats() -> None:
+    out = np.empty((1, 3))
+    KERNELS["scatter_add.out"](np.zeros((1, 3)), 1, np.array([[0, 0, 2]]), np.array([[1.0, 2.0, 4.0]]), out)
+    assert out.tolist() == [[3.0, 0.0, 4.0]]
+
+
+def test_negative_index_is_out_of_bounds() -> None:
+    with pytest.raises(IndexError) as caught:
+        KERNELS["gather.out"](np.zeros((2, 3)), 1, np.array([[-1]]), False, np.empty((1, 1)))
+    assert str(caught.value) == "gather: index -1 is out of bounds for a dimension of size 3"
+
+
+def test_target_out_of_bounds_is_named() -> None:
+    with pytest.raises(IndexError) as caught:
+        KERNELS["nll_loss_forward.output"](
+            np.zeros((2, 3)), np.array([0, 7]), None, 1, -100, np.empty(()), np.empty(())
+        )
+    assert str(caught.value) == "nll_loss: target 7 is out of bounds for 3 classes"
+
+
+def test_addmm_with_beta_zero_leaves_nan_out() -> None:
+    made = KERNELS["addmm.out"](np.full((2, 2), np.nan), np.eye(2), np.eye(2), 0, 1)
+    assert made.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+def test_random_words_are_a_function_of_seed_and_place() -> None:
+    words = random_bits(np, (4, 5), 7, 0)
+    assert words.dtype == np.uint64
+    assert np.array_equal(words, random_bits(np, (4, 5), 7, 0))
+    assert np.array_equal(words.reshape(-1)[6:], random_bits(np, (14,), 7, 6))
+    assert not np.any(words == random_bits(np, (4, 5), 8, 0))
+
+
+def test_random_words_are_the_documented_hash() -> None:
+    gamma, word = 0x9E3779B97F4A7C15, (1 << 64) - 1
+    key = mix_number((3 + gamma) & word)
+    first = mix_number(mix_number((key + 11 * gamma) & word) ^ key)
+    assert int(random_bits(np, (1,), 3, 10)[0]) == first
+
+
+def test_random_words_have_no_bias_in_any_bit() -> None:
+    words = random_bits(np, (20_000,), 0, 0)
+    for bit in range(64):
+        share = float(np.mean((words >> np.uint64(bit)) & np.uint64(1)))
+        assert abs(share - 0.5) < 0.015, bit

@@ -1,0 +1,122 @@
+"""The CPU plugin: silence of floating-point warnings, threads, what activation leaves behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout_cpu.kernels import kernels
+from turnout_cpu.pool import LARGE, Pool
+
+
+def test_importing_turnout_imports_no_numpy() -> None:
+    code = "import sys, turnout; assert 'numpy' not in sys.modules; turnout.zeros(1); assert 'numpy' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+DIVISIONS = """
+import warnings, numpy, turnout
+x = turnout.tensor([1.0, 0.0])
+turnout.ones(1)
+for value in (x / 0, x / x, x.log(), (x * 1e38) * 1e38, turnout.ones(3_000_000) / 0):
+    pass
+"""
+
+
+@pytest.mark.parametrize("flags", [[], ["-W", "error"]])
+def test_floating_point_warnings_do_not_reach_the_user(flags: list[str]) -> None:
+    done = subprocess.run([sys.executable, *flags, "-c", DIVISIONS], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_users_own_numpy_still_warns() -> None:
+    code = "import turnout, numpy\nturnout.ones(1)\nnumpy.array([1.0]) / 0"
+    assert "RuntimeWarning: divide by zero" in run(code)
+
+
+def test_deactivation_takes_the_warnings_filter_back() -> None:
+    code = (
+        "import turnout, warnings; from turnout import plugins\n"
+        "import numpy; before = list(warnings.filters); turnout.ones(1)\n"
+        "assert warnings.filters != before; plugins.deactivate('cpu'); assert warnings.filters == before"
+    )
+    run(code)
+
+
+def test_results_are_right_where_warnings_are_errors() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (turnout.tensor([1.0, 0.0]) / 0).tolist()[0] == float("inf")
+
+
+# ---- threads
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_large_work_gives_the_same_result_on_any_number_of_threads(threads: int) -> None:
+    pool = Pool(lambda: threads)
+    table = kernels(pool)
+    a, b = np.arange(LARGE + 5, dtype="f4"), np.ones(LARGE + 5, "f4")
+    out = np.empty_like(a)
+    assert np.array_equal(table["add.out"].fn(a, b, 1), a + b)
+    assert table["mul.out"].fn(a, 2.5, out) is out
+    assert np.array_equal(out, a * np.float32(2.5))
+    assert np.array_equal(table["exp.out"].fn(-a), np.exp(-a))
+    assert np.array_equal(table["add.out"].fn(a[::2], b[::2], 1), a[::2] + b[::2])
+    pool.close()
+
+
+def test_pieces_run_on_several_threads_and_are_not_cut_again() -> None:
+    seen = []
+    pool = Pool(lambda: 2)
+
+    def ufunc(*arrays: np.ndarray) -> np.ndarray:
+        seen.append((threading.current_thread().name, pool.count()))
+        return np.add(*arrays)
+
+    ones = np.ones((4, LARGE), "f4")
+    assert pool.apply(ufunc, (ones, ones), np.empty_like(ones)) is not None
+    names = {name for name, _ in seen}
+    assert len(names) == 2
+    assert {count for _, count in seen} == {1}
+    assert pool.count() == 2
+    pool.close()
+
+
+def test_an_error_in_a_piece_reaches_the_caller_and_the_pool_goes_on() -> None:
+    pool = Pool(lambda: 2)
+
+    def broken(*arrays: np.ndarray) -> None:
+        raise ValueError("broken")
+
+    ones = np.ones(10, "f4")
+    with pytest.raises(ValueError) as caught:
+        pool.apply(broken, (ones,), np.empty_like(ones))
+    assert str(caught.value) == "broken"
+    assert pool.apply(np.negative, (ones,), None).tolist() == [-1.0] * 10
+    pool.close()
+
+
+def test_option_threads_is_read_at_each_use() -> None:
+    code = (
+        "import threading, turnout; from turnout import config\n"
+        f"x = turnout.ones({LARGE + 1})\n"
+        "def workers(): return sum(t.name.startswith('turnout-cpu') for t in threading.enumerate())\n"
+        "with config.override({'plugin.cpu.threads': 1}): x + x\n"
+        "assert workers() == 0\n"
+        "with config.override({'plugin.cpu.threads': 3}): x + x\n"
+        "assert workers() == 2\n"
+    )
+    run(code)

@@ -1,0 +1,82 @@
+"""Tensors on `meta`: shapes without data."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout.devices import device
+from turnout.errors import AliasError, NoDataError, ShapeError
+
+BACKEND_CASES = ((2, 3), (), (0, 4))
+
+
+@pytest.mark.parametrize("shape", BACKEND_CASES)
+def test_factories_make_shapes(shape: tuple[int, ...]) -> None:
+    for made in (turnout.zeros(shape, device="meta"), turnout.rand(shape, device="meta")):
+        assert (made.shape, made.dtype, made.device) == (shape, turnout.float32, device("meta"))
+        assert made.is_meta
+    assert turnout.arange(5, device="meta").shape == (5,)
+    assert turnout.eye(3, device="meta").shape == (3, 3)
+
+
+def test_operators_compute_shapes_dtypes_and_strides() -> None:
+    x = turnout.ones(3, 4, device="meta")
+    y = turnout.ones(4, device="meta", dtype=turnout.int64)
+    assert (x + y).shape == (3, 4)
+    assert (y / 2).dtype is turnout.float32
+    assert (x.t() + 1).stride() == (1, 4)
+    assert (x @ x.t()).shape == (3, 3)
+    values, indices = x.max(1)[0], x.max(1)[1]
+    assert (values.shape, indices.dtype) == ((3,), turnout.int64)
+
+
+def test_views_share_a_storage_and_know_their_offset() -> None:
+    x = turnout.ones(3, 4, device="meta")
+    row = x.select(0, 1)
+    assert row.is_alias_of(x)
+    assert (row.shape, row.stride(), row.storage_offset()) == ((4,), (1,), 4)
+    assert row.unsqueeze(1).is_alias_of(x)
+
+
+def test_shape_errors_are_those_of_any_backend() -> None:
+    with pytest.raises(ShapeError) as on_meta:
+        turnout.ones(3, device="meta") + turnout.ones(4, device="meta")
+    with pytest.raises(ShapeError) as on_cpu:
+        turnout.ones(3) + turnout.ones(4)
+    assert str(on_meta.value) == str(on_cpu.value)
+
+
+def test_writing_into_overlapping_memory_is_refused() -> None:
+    x = turnout.ones(5, device="meta")
+    with pytest.raises(AliasError):
+        x[1:].add_(x[:-1])
+    x[::2].add_(x[1::2][:1])
+
+
+def test_values_cannot_be_read() -> None:
+    x = turnout.ones(2, 2, device="meta")
+    for read, text in (
+        (lambda: x.sum().item(), "item: a meta tensor has no value"),
+        (lambda: x.nonzero(), "nonzero: the shape of its result depends on values, and a meta tensor has none"),
+        (lambda: x.tolist(), "cannot copy out of a meta tensor: it has no data; use empty_like(tensor, device=...)"),
+    ):
+        with pytest.raises(NoDataError) as caught:
+            read()
+        assert str(caught.value) == text
+        assert isinstance(caught.value, NotImplementedError)
+
+
+def test_a_tensor_goes_to_meta_but_not_back() -> None:
+    x = turnout.tensor([[1.0, 2.0]])
+    moved = x.to(device="meta")
+    assert (moved.shape, moved.dtype, moved.is_meta) == ((1, 2), turnout.float32, True)
+    with pytest.raises(NotImplementedError):
+        moved.to(device="cpu")
+
+
+def test_changes_in_place_keep_the_shape_and_count() -> None:
+    x = turnout.ones(2, device="meta")
+    before = x._version
+    x.mul_(2).zero_()
+    assert (x.shape, x._version) == ((2,), before + 2)

@@ -1,0 +1,205 @@
+"""Tensors and NumPy, DLPack, Python numbers."""
+
+from __future__ import annotations
+
+import array
+import warnings
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout.errors import CallError, DTypeError
+
+
+def test_from_numpy_and_numpy_share_memory() -> None:
+    source = np.arange(3.0)
+    x = turnout.from_numpy(source)
+    x.add_(1)
+    assert source.tolist() == [1.0, 2.0, 3.0]
+    assert np.shares_memory(x.numpy(), source)
+    assert np.shares_memory(np.asarray(x), source)
+
+
+def test_from_numpy_keeps_strides() -> None:
+    x = turnout.from_numpy(np.arange(6.0).reshape(2, 3).T)
+    assert (x.shape, x.stride()) == ((3, 2), (1, 3))
+    assert x.select(0, 1).tolist() == [1.0, 4.0]
+    assert turnout.from_numpy(np.arange(8.0)[::2]).unsqueeze(0).tolist() == [[0.0, 2.0, 4.0, 6.0]]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        ([1.0], CallError, "from_numpy: argument 'array' must be a NumPy array, got list"),
+        (np.array(["a"]), DTypeError, "from_numpy: no tensor has dtype <U1"),
+        (np.arange(2, dtype=">i4"), DTypeError, "from_numpy: no tensor has dtype >i4"),
+        (
+            np.arange(2.0)[::-1],
+            DTypeError,
+            "from_numpy: strides (-8,) are negative or no multiples of the element size; copy the array first",
+        ),
+    ],
+)
+def test_from_numpy_refuses_what_no_tensor_can_be(value: object, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind) as caught:
+        turnout.from_numpy(value)
+    assert str(caught.value) == text
+
+
+def test_from_numpy_warns_of_a_read_only_array() -> None:
+    frozen = np.arange(2.0)
+    frozen.flags.writeable = False
+    with pytest.warns(UserWarning, match="the array is read-only"):
+        turnout.from_numpy(frozen)
+
+
+def test_asarray_converts_and_copies_as_numpy_asks() -> None:
+    x = turnout.tensor([1.0, 2.0])
+    assert np.asarray(x, dtype="i4").tolist() == [1, 2]
+    assert not np.shares_memory(np.array(x, copy=True), x.numpy())
+    with pytest.raises(ValueError) as caught:
+        np.array(x, dtype="i4", copy=False)
+    assert str(caught.value) == "a tensor of dtype float32 cannot be an array of int32 without a copy"
+
+
+def test_numpy_of_other_tensors_needs_force() -> None:
+    x = turnout.tensor([1.0]).requires_grad_()
+    with pytest.raises(CallError) as caught:
+        x.numpy()
+    assert str(caught.value) == "numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)"
+    assert x.numpy(force=True).tolist() == [1.0]
+    with pytest.raises(CallError) as caught:
+        turnout.ones(1, device="meta").numpy()
+    assert str(caught.value) == "numpy: the tensor is on meta; use .cpu().numpy(), or .numpy(force=True)"
+
+
+def test_dlpack_goes_both_ways_without_a_copy() -> None:
+    source = np.arange(4.0)
+    x = turnout.from_dlpack(source)
+    assert np.shares_memory(x.numpy(), source)
+    assert np.shares_memory(np.from_dlpack(turnout.tensor([1.0]).detach()), source) is False
+    y = turnout.tensor([1, 2])
+    assert np.shares_memory(np.from_dlpack(y), y.numpy())
+    assert y.__dlpack_device__() == (1, 0)
+    assert type(y.__dlpack__(max_version=(1, 0))).__name__ == "PyCapsule"
+    assert turnout.from_dlpack(turnout.tensor([5])).tolist() == [5]
+
+
+def test_dlpack_refusals() -> None:
+    with pytest.raises(BufferError) as caught:
+        turnout.tensor([1.0]).requires_grad_().__dlpack__()
+    assert str(caught.value) == "a tensor that requires a gradient cannot be exported through DLPack; detach() it first"
+    with pytest.raises(BufferError) as caught:
+        turnout.ones(1, device="meta").__dlpack__()
+    assert str(caught.value) == "tensors on meta cannot be exported through DLPack"
+    with pytest.raises(CallError) as wrong:
+        turnout.from_dlpack([1])
+    assert str(wrong.value) == "from_dlpack: list has no __dlpack__ and __dlpack_device__"
+
+
+@pytest.mark.parametrize("name", sorted(turnout.dtypes.DTYPES))
+def test_numbers_come_back_in_every_dtype(name: str) -> None:
+    dtype = turnout.dtypes.dtype_named(name)
+    values = [True, False] if name == "bool" else [1, 3]
+    x = turnout.tensor([values, values], dtype=dtype)
+    assert x.dtype is dtype
+    assert x.tolist() == [values, values]
+    assert x.select(0, 0).select(0, 1).item() == values[1]
+
+
+def test_item_of_several_elements_is_refused() -> None:
+    with pytest.raises(CallError) as caught:
+        turnout.ones(2).item()
+    assert str(caught.value) == "item: a tensor with 2 elements is not one number"
+
+
+def test_tolist_keeps_empty_dims() -> None:
+    assert turnout.zeros(2, 0).tolist() == [[], []]
+    assert turnout.zeros(0, 2).tolist() == []
+    assert turnout.zeros(2, 0, 3).tolist() == [[], []]
+    assert turnout.tensor(4).tolist() == 4
+
+
+# ---- tensor(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "shape"),
+    [
+        (1, "int64", ()),
+        (1.0, "float32", ()),
+        (True, "bool", ()),
+        (1j, "complex64", ()),
+        ([1, 2.5], "float32", (2,)),
+        ([True, 2], "int64", (2,)),
+        ([], "float32", (0,)),
+        ([[], []], "float32", (2, 0)),
+        (((1, 2), (3, 4)), "int64", (2, 2)),
+        (np.ones((2, 1), "f8"), "float64", (2, 1)),
+        (np.float64(1.5), "float64", ()),
+        (np.ones(2, ">i2"), "int16", (2,)),
+        (np.arange(6).reshape(2, 3)[:, ::-1], "int64", (2, 3)),
+        (array.array("f", [1, 2]), "float32", (2,)),
+        (range(3), "int64", (3,)),
+        ([np.float64(1), 2.0], "float64", (2,)),
+    ],
+)
+def test_tensor_takes_dtype_and_shape_from_the_data(data: object, dtype: str, shape: tuple[int, ...]) -> None:
+    made = turnout.tensor(data)
+    assert (made.dtype.name, made.shape) == (dtype, shape)
+    assert made.tolist() == np.asarray(data).tolist()
+
+
+def test_tensor_copies() -> None:
+    source = np.zeros(2)
+    turnout.tensor(source).add_(1)
+    assert source.tolist() == [0.0, 0.0]
+    x = turnout.tensor([1.0])
+    turnout.tensor(x).add_(1)
+    assert x.tolist() == [1.0]
+
+
+def test_tensor_converts() -> None:
+    assert turnout.tensor([1.9, -1.9], dtype=turnout.int64).tolist() == [1, -1]
+    assert turnout.tensor([1e6], dtype=turnout.float16).tolist() == [float("inf")]
+    assert turnout.tensor([1.00390625, 3.3], dtype=turnout.bfloat16).tolist() == [1.0, 3.296875]
+    assert turnout.tensor([0, 2], dtype=turnout.bool).tolist() == [False, True]
+    assert turnout.tensor(np.array([1.5]), dtype=turnout.int32).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("data", "dtype", "text"),
+    [
+        ([[1, 2], [3]], None, "tensor: expected a sequence of length 2 at dim 1, got length 1"),
+        ([[1], 2], None, "tensor: expected a sequence of length 1 at dim 1, got 2"),
+        ([1, [2]], None, "tensor: expected numbers in nested sequences of one shape, got a sequence at depth 1 as a number"),
+        ("text", None, "tensor: expected numbers in nested sequences of one shape, got str as a number"),
+        ([None], None, "tensor: expected numbers in nested sequences of one shape, got NoneType as a number"),
+        ([300], turnout.uint8, "300 is no uint8: it holds 0 to 255"),
+        ([-1], turnout.uint64, "-1 is no uint64: it holds 0 to 18446744073709551615"),
+        ([1j], turnout.float32, "1j is complex and has no value as float32"),
+        ([float("nan")], turnout.int64, "nan has no value as int64"),
+    ],
+)
+def test_tensor_refuses_what_is_no_data(data: object, dtype: turnout.DType | None, text: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        turnout.tensor(data, dtype=dtype)
+    assert str(caught.value) == text
+
+
+def test_as_tensor_shares_memory_where_it_can() -> None:
+    source = np.zeros(2)
+    turnout.as_tensor(source).add_(1)
+    assert source.tolist() == [1.0, 1.0]
+    x = turnout.tensor([1.0])
+    assert turnout.as_tensor(x) is x
+    assert turnout.as_tensor(x, dtype=turnout.int64).dtype is turnout.int64
+    assert turnout.as_tensor([1, 2]).tolist() == [1, 2]
+    assert turnout.as_tensor(source, device="meta").is_meta
+
+
+def test_nothing_here_warns() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        turnout.tensor(np.arange(3)).tolist()

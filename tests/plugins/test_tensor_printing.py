@@ -1,0 +1,80 @@
+"""How tensors print. The texts are PyTorch's, with this package's name in front of dtypes."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        ([1.0, 2.0], "tensor([1., 2.])"),
+        ([1.5, -2.0], "tensor([ 1.5000, -2.0000])"),
+        (3.5, "tensor(3.5000)"),
+        (7, "tensor(7)"),
+        ([1, 20, -3], "tensor([ 1, 20, -3])"),
+        ([True, False], "tensor([ True, False])"),
+        ([1.0, NAN, INF], "tensor([1., nan, inf])"),
+        ([1e-5, 1.0], "tensor([1.0000e-05, 1.0000e+00])"),
+        ([1e9, 1.0], "tensor([1.0000e+09, 1.0000e+00])"),
+        ([123456.0, 1.5], "tensor([1.2346e+05, 1.5000e+00])"),
+        ([1 + 2j, 3.5 - 1j], "tensor([1.0000+2.j, 3.5000-1.j])"),
+        ([], "tensor([])"),
+        ([[1.0, 2.0], [3.0, 4.5]], "tensor([[1.0000, 2.0000],\n        [3.0000, 4.5000]])"),
+    ],
+)
+def test_elements_print_as_in_pytorch(data: object, text: str) -> None:
+    assert repr(turnout.tensor(data)) == text
+
+
+def test_unusual_dtypes_and_shapes_are_named() -> None:
+    assert repr(turnout.tensor([1.0], dtype=turnout.float64)) == "tensor([1.], dtype=turnout.float64)"
+    assert repr(turnout.tensor([1.5], dtype=turnout.bfloat16)) == "tensor([1.5000], dtype=turnout.bfloat16)"
+    assert repr(turnout.zeros(0, 3)) == "tensor([], size=(0, 3))"
+    assert repr(turnout.tensor([], dtype=turnout.int64)) == "tensor([], dtype=turnout.int64)"
+
+
+def test_long_tensors_are_shortened() -> None:
+    assert repr(turnout.arange(1001)) == "tensor([   0,    1,    2,  ...,  998,  999, 1000])"
+    rows = repr(turnout.ones(1001, 2)).split("\n")
+    assert rows == ["tensor([[1., 1.],", "        [1., 1.],", "        [1., 1.],", "        ...,"] + rows[4:]
+    assert len(rows) == 7
+
+
+def test_long_lines_are_broken() -> None:
+    lines = repr(turnout.arange(40)).split("\n")
+    assert len(lines) == 3
+    assert all(len(line) <= 80 for line in lines)
+    assert lines[1].startswith("        ")
+
+
+def test_planes_are_separated() -> None:
+    assert repr(turnout.zeros(2, 1, 1)) == "tensor([[[0.]],\n\n        [[0.]]])"
+
+
+def test_meta_tensor_prints_its_shape() -> None:
+    assert repr(turnout.ones(3, device="meta")) == "tensor(..., device='meta', size=(3,))"
+    made = turnout.ones(2, device="meta", dtype=turnout.int64)
+    assert repr(made) == "tensor(..., device='meta', size=(2,), dtype=turnout.int64)"
+
+
+def test_printing_calls_no_operator() -> None:
+    class Count(turnout.DispatchMode):
+        calls = 0
+
+        def __turnout_dispatch__(self, op: object, ks: object, args: object) -> object:
+            raise AssertionError(op)
+
+    x = turnout.tensor([1.0, 2.0])
+    with Count():
+        assert repr(x) == "tensor([1., 2.])"
+
+
+def test_a_tensor_that_requires_a_gradient_says_so() -> None:
+    x = turnout.tensor([1.0]).requires_grad_()
+    assert repr(x) == "tensor([1.], requires_grad=True)"
+    assert repr(x * 2).startswith("tensor([2.], grad_fn=<Mul")

@@ -1,0 +1,188 @@
+"""Copying, pickling, saving and loading tensors."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import zipfile
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+import turnout
+from turnout.errors import AliasError, CallError, FileFormatError
+
+
+def pair() -> tuple[turnout.Tensor, turnout.Tensor]:
+    """Two views of one storage."""
+    x = turnout.arange(6, dtype=turnout.float32).view(2, 3)
+    return x.t(), x.select(0, 1)
+
+
+def saved(obj: object) -> object:
+    file = io.BytesIO()
+    turnout.save(obj, file)
+    file.seek(0)
+    return turnout.load(file)
+
+
+WAYS = {"deepcopy": copy.deepcopy, "pickle": lambda o: pickle.loads(pickle.dumps(o)), "save": saved}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_values_strides_and_sharing_survive(way: str) -> None:
+    columns, row = pair()
+    new_columns, new_row = WAYS[way]([columns, row])
+    assert new_columns.tolist() == columns.tolist()
+    assert (new_columns.stride(), new_row.storage_offset()) == ((1, 3), 3)
+    assert new_columns.is_alias_of(new_row)
+    new_row.fill_(9)
+    assert new_columns.tolist() == [[0, 9], [1, 9], [2, 9]]
+    assert row.tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", sorted(turnout.dtypes.DTYPES))
+def test_every_dtype_survives(way: str, name: str) -> None:
+    x = turnout.tensor([1, 0, 1], dtype=turnout.dtypes.dtype_named(name))
+    again = WAYS[way](x)
+    assert again.dtype is x.dtype
+    assert again.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_special_shapes_survive(way: str) -> None:
+    for x in (turnout.tensor(5.0), turnout.zeros(0, 3), turnout.ones(1).expand(4), turnout.ones(2, 3, device="meta")):
+        again = WAYS[way](x)
+        assert (again.shape, again.dtype, again.device, again.stride()) == (x.shape, x.dtype, x.device, x.stride())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_leaf_still_requires_its_gradient(way: str) -> None:
+    x = turnout.tensor([1.0]).requires_grad_()
+    again = WAYS[way](x)
+    assert again.requires_grad
+    assert again.is_leaf
+
+
+def test_deepcopy_copies_a_tensor_once_and_its_gradient() -> None:
+    x = turnout.tensor([1.0])
+    x.grad = turnout.tensor([2.0])
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+    assert first.grad.tolist() == [2.0]
+    assert first.grad is not x.grad
+
+
+def test_deepcopy_of_a_tensor_with_history_is_refused() -> None:
+    x = turnout.tensor([1.0]).requires_grad_() * 2
+    with pytest.raises(AliasError) as caught:
+        copy.deepcopy(x)
+    assert str(caught.value) == (
+        "deepcopy: only leaves can be copied with their gradient state; use .detach() first"
+    )
+
+
+def test_copy_shares_memory() -> None:
+    x = turnout.zeros(2)
+    copy.copy(x).fill_(1)
+    assert x.tolist() == [1.0, 1.0]
+
+
+def test_nested_objects_come_back() -> None:
+    obj = {"a": [1, 2.5, None, True, "s"], 3: (1j, float("inf"), {"b": ()}), "d": turnout.float16, "t": turnout.ones(2)}
+    again = saved(obj)
+    assert again.pop("t").tolist() == [1.0, 1.0]
+    obj.pop("t")
+    assert again == obj
+    assert type(again["a"][3]) is bool
+
+
+def test_map_location_moves_everything(tmp_path: Path) -> None:
+    turnout.save({"x": turnout.ones(2)}, tmp_path / "x")
+    for location in ("meta", {"cpu": "meta"}, lambda place: "meta", turnout.device("meta")):
+        assert turnout.load(tmp_path / "x", map_location=location)["x"].is_meta
+    assert not turnout.load(tmp_path / "x", map_location=lambda place: None)["x"].is_meta
+
+
+Point = namedtuple("Point", "x y")
+
+
+@pytest.mark.parametrize(
+    ("obj", "text"),
+    [
+        ({"a": [1, {2}]}, "save: obj['a'][1] is a set; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
+        (Point(1, 2), "save: obj is a Point; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
+    ],
+)
+def test_other_objects_are_refused_and_leave_no_file(tmp_path: Path, obj: object, text: str) -> None:
+    with pytest.raises(CallError) as caught:
+        turnout.save(obj, tmp_path / "x")
+    assert str(caught.value) == text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_object_that_contains_itself_is_refused() -> None:
+    obj: list[object] = []
+    obj.append(obj)
+    with pytest.raises(CallError) as caught:
+        saved(obj)
+    assert str(caught.value) == "save: obj[0] contains itself"
+
+
+def test_a_file_that_exists_is_kept_when_saving_fails(tmp_path: Path) -> None:
+    turnout.save(1, tmp_path / "x")
+    with pytest.raises(CallError):
+        turnout.save({"a": object()}, tmp_path / "x")
+    assert turnout.load(tmp_path / "x") == 1
+
+
+def damaged(change: object) -> io.BytesIO:
+    file = io.BytesIO()
+    turnout.save({"x": turnout.ones(2)}, file)
+    with zipfile.ZipFile(file) as archive:
+        head, data = json.loads(archive.read("data.json")), archive.read("storages/0")
+    head, data = change(head, data)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("data.json", json.dumps(head))
+        if data is not None:
+            archive.writestr("storages/0", data)
+    file.seek(0)
+    return file
+
+
+def beyond(head: dict, data: bytes) -> tuple[dict, bytes]:
+    head["object"]["dict"][0][1]["tensor"]["shape"] = [100]
+    return head, data
+
+
+PREFIX = "load: the file was not written by turnout.save, or is damaged: "
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda h, d: (h, d[:4]), PREFIX + "storages/0 has 4 bytes, expected 8"),
+        (lambda h, d: (h, None), PREFIX + "the data of a storage on cpu is missing"),
+        (beyond, PREFIX + "a tensor reaches beyond its storage"),
+        (lambda h, d: ({"format": "other"}, d), PREFIX + "its data.json does not say so"),
+        (lambda h, d: (h | {"version": 2}, d), "load: the file has format version 2, this Turnout reads version 1"),
+        (lambda h, d: (h | {"object": {"call": "os.system"}}, d), PREFIX + "it holds an object of kind 'call'"),
+        (lambda h, d: (h | {"storages": []}, d), PREFIX + "IndexError: list index out of range"),
+    ],
+)
+def test_damaged_files_are_refused(change: object, text: str) -> None:
+    with pytest.raises(FileFormatError) as caught:
+        turnout.load(damaged(change))
+    assert str(caught.value) == text
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"something")
+    with pytest.raises(FileFormatError) as caught:
+        turnout.load(tmp_path / "x")
+    assert str(caught.value) == f"load: {tmp_path / 'x'} was not written by turnout.save: File is not a zip file"
