@@ -112,7 +112,7 @@ def nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
     return [nested(flat[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])]
 
 
-def S(*args: Any, **kwargs: Any) -> Sample:  # noqa: N802 - a constructor of table cells
+def S(*args: Any, **kwargs: Any) -> Sample:
     """A sample."""
     return Sample(args, kwargs)
 

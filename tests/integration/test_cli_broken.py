@@ -93,8 +93,10 @@ def test_a_configuration_that_cannot_be_read_is_shown_and_does_not_stop_doctor(b
     done = run(broken, "plugins", before=setting)
     assert done.returncode == 0
     assert "'maybe'" in done.stderr
-    done = run(broken, "config", before=setting)
-    assert done.returncode == 1
-    assert done.stderr.startswith("turnout: ")
-    assert "'maybe'" in done.stderr
-    assert "Traceback" not in done.stderr
+    for args in (("config",), ("table", "add"), ("lock",)):
+        done = run(broken, *args, before=setting)
+        assert done.returncode == 1
+        assert done.stderr.startswith("turnout: ")
+        assert "'maybe'" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert done.stdout == ""

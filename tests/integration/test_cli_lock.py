@@ -53,7 +53,7 @@ def test_a_kernel_of_another_library_is_shown_and_the_exit_code_is_1(locked):
         rows = json.loads(run("diff", locked, "--json").stdout)
     assert done.exit_code == 1
     version = json.loads(locked.read_text())["slots"]["aten::mul.Tensor"]["CPU"][2]
-    first, second = done.stdout.splitlines()
+    second, first = done.stdout.splitlines()
     assert first == f"aten::mul.Tensor @ CPU: multiply [kernel] ({version}) -> fast_mul [kernel] (turnout-fast 3.0)"
     assert second.startswith("operator fast::new: nothing -> ")
     assert rows[0] == {
@@ -74,7 +74,7 @@ def test_an_upgrade_is_one_line_and_not_one_for_each_slot(locked, tmp_path):
     old.write_text(json.dumps(found))
     first, second = run("diff", old, locked).stdout.splitlines()
     assert first.startswith("plugin cpu of turnout-cpu: 0.0.1 active -> ")
-    assert " slots with the same kernel: turnout-cpu 0.0.1 -> turnout-cpu " in second
+    assert " slots at CPU, the same kernels: turnout-cpu 0.0.1 -> turnout-cpu " in second
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
-from operator_cases import CASES, calls, close  # noqa: E402
-
 import turnout  # noqa: E402
+from operator_cases import CASES, calls, close  # noqa: E402
 from turnout.registry import find_operator  # noqa: E402
 
 

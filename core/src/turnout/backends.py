@@ -182,7 +182,7 @@ def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
     if main is None:
         return None
     for name, tensor in tensors:
-        if tensor.device != main[1].device and not _mixes(tensor):
+        if tensor.device != main[1].device and (not _mixes(tensor) or _is_written(op, name)):
             raise DeviceError(texts.two_devices(op, [(main[0], main[1].device), (name, tensor.device)]))
     place: Device = main[1].device
     return place
@@ -190,6 +190,11 @@ def one_device(op: Operator, args: tuple[Any, ...]) -> Device | None:
 
 def _mixes(tensor: Any) -> bool:
     return bool(tensor.shape == () and tensor.device.type == "cpu")
+
+
+def _is_written(op: Operator, name: str) -> bool:
+    """Whether an argument is mutated: a copy of it on another device would take the write."""
+    return any(a.is_write for a in op.schema.arguments if a.name == name.partition("[")[0])
 
 
 def mixed(op: Operator) -> Call:

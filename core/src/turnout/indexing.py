@@ -29,10 +29,10 @@ def get(tensor: Tensor, index: Any) -> Tensor:
     if tensors:
         made = aten.index__Tensor(viewed, tensors)
         return made
-    return aten.alias(tensor) if viewed is tensor else viewed  # type: ignore[no-any-return]
+    return aten.alias(tensor) if viewed is tensor else viewed
 
 
-def set(tensor: Tensor, index: Any, value: Any) -> None:  # noqa: A001 - the counterpart of `get`
+def set(tensor: Tensor, index: Any, value: Any) -> None:
     """`tensor[index] = value`: a number or a tensor that expands to what `tensor[index]` is, written in place.
 
     Raises as `get` does; ShapeError for a value that does not fit, CallError for one that is neither number nor tensor.

@@ -146,8 +146,11 @@ def _signature(packet: Packet, f: NativeFunction, method: bool, out: str, spread
         optional = " | None" if argument.has_default and argument.default is None else ""
         accepted = accepted_text(argument.type)
         parts.append(f"{name}: {accepted}{optional if not accepted.endswith('| None') else ''}{default}")
-    if out:
-        parts += [out] if star else ["*", out]
+    more = [out] if out else []
+    if not method and f.schema.tensor_options:
+        more.append("requires_grad: _bool = ...")
+    if more:
+        parts += more if star else ["*", *more]
     return f"def {python_name(packet.name)}({', '.join(parts)}) -> {returns_text(f.schema)}: ..."
 
 

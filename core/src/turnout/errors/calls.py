@@ -87,7 +87,7 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     """Which arguments brought the key that is missing; the state when none did."""
     functionality = plan.functionality
     if functionality is None:
-        return ["the call itself: no argument is a tensor"]
+        return _without_backend(op, args) or ["the call itself: no argument is a tensor"]
     found = []
     for argument, value in zip(op.schema.arguments, args, strict=False):
         for element in value if isinstance(value, (list, tuple)) else (value,):
@@ -99,6 +99,19 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
             ):
                 found.append(f"{argument.name}: {describe(element)}")
     return found or ["the state: the key is included by a context that is active"]
+
+
+def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[str]:
+    """Tensors that bring no key because their backend was deactivated."""
+    from turnout.backends import named_tensors
+    from turnout.devices import active_device_types
+
+    active = active_device_types()
+    return [
+        f"{name}: a tensor on {tensor.device}, whose backend is not active"
+        for name, tensor in named_tensors(op, args)
+        if hasattr(tensor, "device") and tensor.device.type not in active
+    ]
 
 
 def _remedy(plan: Plan) -> str:

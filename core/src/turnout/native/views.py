@@ -42,7 +42,8 @@ def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
             return self.new_alias(_nothing(self, shape), offset)
         return self.new_alias(backend.strided(storage.array, shape, strides, offset), offset)
 
-    return _named(apply_geometry, geometry)
+    made: ViewKernel = _named(apply_geometry, geometry)
+    return made
 
 
 def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
@@ -58,7 +59,8 @@ def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
             for shape, strides, at in parts
         ]
 
-    return _named(apply_geometries, geometry)
+    made: ViewKernel = _named(apply_geometries, geometry)
+    return made
 
 
 def _nothing(self: Tensor, shape: Ints) -> Any:
@@ -275,7 +277,7 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
 
 
 @one_view
-def slice_Tensor(  # noqa: N802 - the operator's name and overload
+def slice_Tensor(
     shape: Ints, strides: Ints, offset: int, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Geometry:
     """start:end:step of a dim; bounds as in Python, the step is positive."""
@@ -342,6 +344,8 @@ def as_strided(
             f"as_strided: size {list(size)}, stride {list(stride)} and offset {offset} reach element {reach - 1} of a storage "
             f"with {available}"
         )
+    if 0 in size:
+        return self.new_alias(_nothing(self, tuple(size)), offset)
     return self.new_alias(backend.strided(root, tuple(size), tuple(stride), offset), offset)
 
 
@@ -359,7 +363,7 @@ def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Ge
 
 
 @several_views
-def split_Tensor(  # noqa: N802
+def split_Tensor(
     shape: Ints, strides: Ints, offset: int, split_size: int, dim: int = 0
 ) -> list[Geometry]:
     """Parts of `split_size` along a dim, the last one shorter if need be."""

@@ -38,6 +38,12 @@ def broadcast_all(shapes: Iterable[Ints]) -> Ints:
     return result
 
 
+def expands_to(shape: Ints, wanted: Ints) -> bool:
+    """Whether a shape broadcasts to exactly `wanted`."""
+    lead = len(wanted) - len(shape)
+    return lead >= 0 and all([n in (1, w) for n, w in zip(shape, wanted[lead:], strict=True)])
+
+
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension number counted from 0; negative ones count from the end, and a 0-dim tensor has dims 0 and -1."""
     bound = ndim or 1

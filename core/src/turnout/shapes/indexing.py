@@ -10,7 +10,7 @@ from turnout.dtypes import COMPLEX, DType, bool_, int8, int16, int32, int64, uin
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.native.specs import Out, Result
 from turnout.registry import find_operator
-from turnout.shapes.extents import broadcast, layout, wrap_dim
+from turnout.shapes.extents import broadcast, expands_to, layout, wrap_dim
 from turnout.shapes.pointwise import check_alpha
 from turnout.shapes.promotion import result_type
 
@@ -90,7 +90,7 @@ def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, ac
     if values.dtype is not self.dtype:
         raise DTypeError(f"index_put: 'values' must have dtype {self.dtype.name}, got {values.dtype.name}")
     selected = _indexed_shape(self, plain)
-    if broadcast(values.array.shape, selected) != selected:
+    if not expands_to(values.array.shape, selected):
         raise ShapeError(f"index_put: 'values' of shape {list(values.array.shape)} do not expand to {list(selected)}")
     return Result(Out(self.array.shape, self.dtype, layout(self.array.shape, self)), None, {"indices": plain})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import DType
 from turnout.errors import DTypeError, ShapeError
 from turnout.native.specs import Out
-from turnout.shapes.extents import broadcast
+from turnout.shapes.extents import expands_to
 from turnout.shapes.pointwise import check_alpha
 
 TYPE_CHECKING = False
@@ -77,6 +77,6 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 
     check_alpha(beta, dtype, "beta")
     check_alpha(alpha, dtype)
     shape = product.shape
-    if broadcast(self.array.shape, shape) != shape:
+    if not expands_to(self.array.shape, shape):
         raise ShapeError(f"addmm: 'self' of shape {list(self.array.shape)} does not expand to the product's {list(shape)}")
     return product

@@ -31,14 +31,16 @@ def softmaxes(xp: Any) -> Table:
 
     def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
         powers = xp.exp(shifted(self, dim))
-        return store(xp, out, powers / total(powers, dim), _result(self, half_to_float))
+        return finished(powers / total(powers, dim), half_to_float, self, out)
 
     def log_softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
         x = shifted(self, dim)
-        return store(xp, out, x - xp.log(total(xp.exp(x), dim)), _result(self, half_to_float))
+        return finished(x - xp.log(total(xp.exp(x), dim)), half_to_float, self, out)
 
-    def _result(self: Any, half_to_float: bool) -> Any:
-        return None if half_to_float else self.dtype
+    def finished(value: Any, half_to_float: bool, self: Any, out: Any) -> Any:
+        """The result, row-major whatever the input's strides are."""
+        value = value if out is not None or value.flags.c_contiguous else xp.ascontiguousarray(value)
+        return store(xp, out, value, None if half_to_float else self.dtype)
 
     def softmax_backward(grad_output: Any, output: Any, dim: int, input_dtype: Any, out: Any) -> Any:
         grad, y = widen(xp, grad_output), widen(xp, output)

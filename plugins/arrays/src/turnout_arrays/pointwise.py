@@ -44,7 +44,7 @@ def comparison(ufunc: Any) -> Any:
             dtype = self.dtype
             if dtype.kind == "u" or dtype.itemsize < 4:
                 raise OverflowError("a number that the dtype may not hold")
-        return ufunc(self, other, out)
+        return ufunc(self, other, out=out)
 
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     return kernel

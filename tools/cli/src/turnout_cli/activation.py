@@ -27,7 +27,15 @@ def activate_all() -> list[PluginRecord]:
 
 
 def activate_with_note() -> list[PluginRecord]:
-    """The same, with a line on the standard error when some are broken."""
+    """The same, with a line on the standard error when some are broken.
+
+    Raises ConfigError for a configuration that cannot be read: what it would disable is not known.
+    """
+    from turnout import config
+
+    problem = config.problem()
+    if problem is not None:
+        raise problem
     records = activate_all()
     broken = [record.name for record in records if record.state in BROKEN]
     if broken:

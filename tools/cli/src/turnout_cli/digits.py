@@ -80,6 +80,8 @@ class Momentum:
         """Use the gradients, then clear them."""
         with turnout.no_grad():
             for parameter, velocity in zip(self.parameters, self.velocities, strict=True):
+                if parameter.grad is None:
+                    continue
                 velocity.mul_(MOMENTUM).add_(parameter.grad)
                 parameter.sub_(velocity, alpha=self.rate)
                 parameter.grad = None

@@ -61,11 +61,7 @@ def _message(error: BaseException) -> str:
 
 
 class Problem(click.ClickException):
-    """What ends a command early: a message and an exit code."""
-
-    def __init__(self, message: str, exit_code: int = 1) -> None:
-        super().__init__(message)
-        self.exit_code = exit_code
+    """What ends a command early: a message, with exit code 1."""
 
     def show(self, file: Any = None) -> None:
         click.echo(f"turnout: {self.message}", err=True)

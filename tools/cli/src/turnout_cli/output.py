@@ -40,7 +40,12 @@ def print_table(
         table.add_row(*(Text(str(cell), style=(styles or {}).get(str(cell), "")) for cell in row))
     screen = console()
     screen.soft_wrap = False
-    screen.print(table)
+    if screen.is_terminal:
+        screen.print(table)
+        return
+    with screen.capture() as captured:
+        screen.print(table)
+    print_lines(*(line.rstrip() for line in captured.get().splitlines()))
 
 
 def print_lines(*lines: str) -> None:

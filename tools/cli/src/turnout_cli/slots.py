@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from turnout.kernels import Kernel
 
 FORMAT = 1
-WRONG = 2  # the exit code for a file that is no lock
+LISTED = 10  # changes of slots of one kind that `diff` lists one by one
 SECTIONS = ("versions", "plugins", "fallbacks", "slots")
 
 
@@ -81,17 +80,23 @@ def lock(output: Path | None, as_json: bool) -> None:
         print_lines(f"wrote {output}")
 
 
+class WrongFile(Problem):
+    """A file that is no lock."""
+
+    exit_code = 2
+
+
 def read(path: Path) -> dict[str, Any]:
-    """A lock file. Raises Problem with the reason when it is none."""
+    """A lock file. Raises WrongFile with the reason when it is none."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Problem(f"{path} cannot be read as a lock file: {error}", WRONG) from error
+        raise WrongFile(f"{path} cannot be read as a lock file: {error}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise Problem(f"{path} is not a lock file of format {FORMAT}; `turnout lock -o FILE` writes one", WRONG)
+        raise WrongFile(f"{path} is not a lock file of format {FORMAT}; `turnout lock -o FILE` writes one")
     wrong = [name for name in SECTIONS if not isinstance(found.get(name), dict)]
     if wrong:
-        raise Problem(f"{path} has no table {wrong[0]!r}; `turnout lock -o FILE` writes a whole one", WRONG)
+        raise WrongFile(f"{path} has no table {wrong[0]!r}; `turnout lock -o FILE` writes a whole one")
     return found
 
 
@@ -137,17 +142,29 @@ def diff(ctx: click.Context, old: Path, new: Path | None, as_json: bool) -> None
 
 
 def _summary(found: list[dict[str, Any]]) -> list[str]:
-    """A line for each change; slots that have the same kernel from another version are counted."""
+    """A line for each change, but one with a count where a whole package came, went or was replaced."""
     lines: list[str] = []
-    moved: Counter[tuple[str, str]] = Counter()
+    alike: dict[str, list[str]] = {}
     for row in found:
-        old, new = row["old"], row["new"]
-        if isinstance(old, list) and isinstance(new, list) and old[:2] == new[:2]:
-            moved[old[2], new[2]] += 1
+        line = f"{row['what']}: {_shown(row['old'])} -> {_shown(row['new'])}"
+        group = _group(row)
+        if group is None:
+            lines.append(line)
         else:
-            lines.append(f"{row['what']}: {_shown(old)} -> {_shown(new)}")
-    lines += [f"{count} slots with the same kernel: {old} -> {new}" for (old, new), count in sorted(moved.items())]
+            alike.setdefault(group, []).append(line)
+    for group, members in sorted(alike.items()):
+        lines += members if len(members) <= LISTED else [f"{len(members)} {group}"]
     return lines
+
+
+def _group(row: dict[str, Any]) -> str | None:
+    """What a change of a slot has in common with others; None for a change of anything else."""
+    old, new = row["old"], row["new"]
+    _, at, key = row["what"].partition(" @ ")
+    if not at:
+        return None
+    kernels = "the same kernels" if old and new and old[:2] == new[:2] else "kernels"
+    return f"slots at {key}, {kernels}: {old[2] if old else 'nothing'} -> {new[2] if new else 'nothing'}"
 
 
 def _shown(side: Any) -> str:

@@ -11,7 +11,7 @@ from turnout.generated import operators as aten
 from turnout.native.composites.factories import check_layout, keeps_layout, place
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
-from turnout.shapes.extents import broadcast, contiguous_strides, numel, preserved_strides
+from turnout.shapes.extents import contiguous_strides, expands_to, numel, preserved_strides
 from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     _writable("aten::copy_", self)
     shape = self.array.shape
     if src.array.shape != shape:
-        if broadcast(src.array.shape, shape) != shape:
+        if not expands_to(src.array.shape, shape):
             raise ShapeError(f"copy_: 'src' of shape {list(src.array.shape)} does not expand to {list(shape)}")
         src = aten.expand(src, shape)
     _write(backend, self.array, self.device, src)
@@ -175,12 +175,12 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         made: Tensor = aten.where__self(mask, value, self)
     else:
         made = aten.where__ScalarSelf(mask, value, self)
-    return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)  # type: ignore[no-any-return]
+    return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
 
 
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """The same, written into self, to which the mask is broadcast."""
-    if broadcast(mask.array.shape, self.array.shape) != self.array.shape:
+    if not expands_to(mask.array.shape, self.array.shape):
         raise ShapeError(f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}")
     aten.copy_(self, masked_fill(self, mask, value))
     return self

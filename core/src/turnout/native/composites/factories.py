@@ -209,7 +209,8 @@ def arange_length(start: Any, end: Any, step: Any) -> int:
         raise ShapeError(f"arange: step {step} leads away from end, from {start} to {end}")
     if all(isinstance(v, int) for v in (start, end, step)):
         return int(-((start - end) // step))
-    return ceil((end - start) / step)
+    count: int = ceil((end - start) / step)
+    return count
 
 
 def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:

@@ -52,7 +52,7 @@ def _batched(self: Tensor, other: Tensor) -> Tensor:
     made: Tensor = aten._unsafe_view(aten.bmm(x, y), (*batch, a[-2], b[-1]))
     if self.ndim == 1:
         made = aten.squeeze__dim(made, -2)
-    return aten.squeeze__dim(made, -1) if other.ndim == 1 else made  # type: ignore[no-any-return]
+    return aten.squeeze__dim(made, -1) if other.ndim == 1 else made
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -63,7 +63,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         made = aten.addmm(bias, input, columns)
         return made
     made = aten.matmul(input, columns)
-    return made if bias is None else aten.add__Tensor(made, bias)  # type: ignore[no-any-return]
+    return made if bias is None else aten.add__Tensor(made, bias)
 
 
 def outer(self: Tensor, vec2: Tensor) -> Tensor:

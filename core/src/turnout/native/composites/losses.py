@@ -65,7 +65,7 @@ def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: 
         return made
     rows = aten.reshape(aten.movedim__int(logs, 1, -1), (-1, logs.shape[1]))
     made = aten.nll_loss(rows, aten.reshape(target, (-1,)), weight, reduction, ignore_index)
-    return made if reduction != NONE else aten.reshape(made, target.shape)  # type: ignore[no-any-return]
+    return made if reduction != NONE else aten.reshape(made, target.shape)
 
 
 def _per_class(weight: Tensor, logs: Tensor, classes: int) -> Tensor:
@@ -88,7 +88,7 @@ def _of_probabilities(
     if reduction == NONE:
         return losses
     total: Tensor = aten.sum(losses)
-    return aten.div__Scalar(total, max(losses.numel(), 1)) if reduction == MEAN else total  # type: ignore[no-any-return]
+    return aten.div__Scalar(total, max(losses.numel(), 1)) if reduction == MEAN else total
 
 
 def _smoothed(

@@ -53,7 +53,7 @@ def _normal(shape: Sequence[int], dtype: DType, device: Device, generator: Gener
     v = _uniform(shape, computed, device, generator)
     radius = aten.sqrt(aten.mul__Scalar(aten.log(u), -2.0))
     made: Tensor = aten.mul__Tensor(radius, aten.cos(aten.mul__Scalar(v, 2 * pi)))
-    return made if dtype is computed else aten._to_copy(made, dtype=dtype)  # type: ignore[no-any-return]
+    return made if dtype is computed else aten._to_copy(made, dtype=dtype)
 
 
 def _where(device: Device | None, generator: Generator | None) -> Device:
@@ -103,7 +103,7 @@ def randint_low(
 ) -> Tensor:  # fmt: skip
     """Integers from low to high - 1, as the remainder of 63 bits: biased by less than (high - low) / 2**63."""
     made = _integers(size, low, high, _where(device, generator), generator)
-    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)  # type: ignore[no-any-return]
+    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
 
 
 def _integers(shape: Sequence[int], low: int, high: int, device: Device, generator: Generator | None) -> Tensor:
@@ -121,7 +121,7 @@ def randperm(
     if n < 0:
         raise ShapeError(f"randperm: n must not be negative, got {n}")
     made: Tensor = aten.argsort__stable(_bits((n,), _where(device, generator), generator), stable=True)
-    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)  # type: ignore[no-any-return]
+    return made if dtype in (None, int64) else aten._to_copy(made, dtype=dtype)
 
 
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None) -> Tensor:

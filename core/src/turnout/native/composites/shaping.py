@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
 from turnout.generated import operators as aten
+from turnout.native.specs import Out
 from turnout.native.views import inferred_shape, viewed_strides
 from turnout.native.wrappers import check_result_dtype, resize_output
-from turnout.native.specs import Out
 from turnout.registry import find_operator
 from turnout.shapes.extents import numel, wrap_dim, wrap_dims
 
@@ -59,7 +59,7 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     shape = self.shape
     if n == 0:
-        return aten.reshape(self, (1,))  # type: ignore[no-any-return]
+        return aten.reshape(self, (1,))
     if start == end:
         return self
     wanted = (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
@@ -88,7 +88,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     n = self.shape[wrap_dim(dim, self.ndim)]
     size = -(-n // chunks)
     if n == 0:
-        return aten.split_with_sizes(self, (0,) * chunks, dim)  # type: ignore[no-any-return]
+        return aten.split_with_sizes(self, (0,) * chunks, dim)
     made: list[Tensor] = aten.split__Tensor(self, size, dim)
     return made
 
@@ -104,7 +104,7 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
     if len(source) != len(destination):
         raise ShapeError(f"movedim: source {list(source)} and destination {list(destination)} must be equally long")
     if not source:
-        return aten.alias(self)  # type: ignore[no-any-return]
+        return aten.alias(self)
     goes = dict(zip(wrap_dims(destination, n), wrap_dims(source, n), strict=True))
     rest = iter([d for d in range(n) if d not in goes.values()])
     made: Tensor = aten.permute(self, [goes[d] if d in goes else next(rest) for d in range(n)])

@@ -1,0 +1,2 @@
+PROFILES={}
+def cores(): return 2

@@ -1,0 +1,234 @@
+"""The rows: what is timed against what, and the ratios that are wanted.
+
+Each row prepares its two sides in a context manager and takes back there what it registered. A row that cannot be measured here
+raises `Skipped` with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import startup
+from timing import Pair, Result, Side
+
+import turnout
+import turnout_arrays
+from turnout import registry
+from turnout.library import Library, custom_op
+from turnout.native.tables import register_kernels
+
+VALUES = [1.0, 2.0, 3.0, 4.0]
+MANY, FEW = 10_000, 10
+BACKENDS = 64
+LARGE = 10_000_000
+
+
+class Skipped(Exception):
+    """Why a row cannot be measured."""
+
+
+class Row(NamedTuple):
+    """One line of the table.
+
+    against  what the second time is of
+    at_most  the wanted bound and `aim` the hoped-for one, of the ratio, or of the difference in ms; None: only shown
+    pair     prepares both sides; or `run`, for rows that are no two statements of this process
+    """
+
+    name: str
+    what: str
+    against: str
+    at_most: float | None
+    aim: float | None
+    pair: Callable[[], AbstractContextManager[Pair]] | None = None
+    run: Callable[[bool], Result] | None = None
+
+
+def torch_on_one_thread() -> Any:
+    """The module torch. Raises Skipped where it is not installed."""
+    try:
+        import torch
+    except ImportError as error:
+        raise Skipped(f"torch cannot be imported ({error}); `make oracle` installs it") from None
+    torch.set_num_threads(1)
+    return torch
+
+
+# ---- calls
+
+
+@contextmanager
+def add() -> Iterator[Pair]:
+    """An addition of small tensors."""
+    torch = torch_on_one_thread()
+    yield Pair(_sum_of(turnout, requires_grad=False), _sum_of(torch, requires_grad=False))
+
+
+@contextmanager
+def recorded() -> Iterator[Pair]:
+    """The same where one operand requires a gradient."""
+    torch = torch_on_one_thread()
+    yield Pair(_sum_of(turnout, requires_grad=True), _sum_of(torch, requires_grad=True))
+
+
+def _sum_of(library: Any, *, requires_grad: bool) -> Side:
+    x = library.tensor(VALUES, requires_grad=requires_grad)
+    return Side("x + y", x=x, y=library.tensor(VALUES))
+
+
+BACKWARD = "leaf = x.detach().requires_grad_(); (leaf * y).sum().backward()"
+
+
+@contextmanager
+def backward() -> Iterator[Pair]:
+    """A new leaf, two operators and the sweep back."""
+    torch = torch_on_one_thread()
+    yield Pair(*[Side(BACKWARD, x=m.tensor(VALUES), y=m.tensor(VALUES)) for m in (turnout, torch)])
+
+
+@contextmanager
+def large() -> Iterator[Pair]:
+    """An addition that memory and cores decide."""
+    a = np.ones(LARGE, np.float32)
+    b = np.ones(LARGE, np.float32)
+    yield Pair(Side("x + y", x=turnout.from_numpy(a), y=turnout.from_numpy(b)), Side("a + b", a=a, b=b))
+
+
+# ---- custom operators
+
+
+def turnout_operator(stack: ExitStack, *, through: str, ported: bool) -> Callable[..., Any]:
+    """An operator whose kernel is numpy.sin; `ported` takes tensors, as a kernel written for torch does."""
+
+    def sin(x: turnout.Tensor) -> turnout.Tensor:
+        return turnout.from_numpy(np.sin(x.numpy()))
+
+    if through == "custom_op":
+        schema = "(Tensor x) -> Tensor"
+        kernel = sin if ported else np.sin
+        op = custom_op("benchmarks::sin", kernel, mutates_args=(), schema=schema, arrays=not ported)
+        stack.callback(op.undo)
+        return op
+    library = stack.enter_context(Library("benchmarks", "DEF"))
+    library.define("sin(Tensor x) -> Tensor")
+    library.impl("sin", sin if ported else np.sin, "CPU", arrays=not ported)
+    return turnout.ops.benchmarks.sin.default
+
+
+def torch_operator(stack: ExitStack, *, through: str) -> Callable[..., Any]:
+    """The same for torch."""
+    torch = torch_on_one_thread()
+
+    def sin(x: Any) -> Any:
+        return torch.from_numpy(np.sin(x.numpy()))
+
+    if through == "custom_op":
+        schema = "(Tensor x) -> Tensor"
+        made: Callable[..., Any] = torch.library.custom_op("benchmarks_custom::sin", sin, mutates_args=(), schema=schema)
+        return made
+    library = torch.library.Library("benchmarks", "DEF")
+    stack.callback(library._destroy)
+    library.define("sin(Tensor x) -> Tensor")
+    library.impl("sin", sin, "CPU")
+    handle: Callable[..., Any] = torch.ops.benchmarks.sin.default
+    return handle
+
+
+def custom(through: str, *, ported: bool) -> Callable[[], AbstractContextManager[Pair]]:
+    """What prepares a row about a custom operator."""
+
+    @contextmanager
+    def prepare() -> Iterator[Pair]:
+        with ExitStack() as stack:
+            theirs = torch_operator(stack, through=through)
+            ours = turnout_operator(stack, through=through, ported=ported)
+            x = turnout.tensor(VALUES)
+            y = torch_on_one_thread().tensor(VALUES)
+            yield Pair(Side("op(x)", op=ours, x=x), Side("op(x)", op=theirs, x=y))
+
+    return prepare
+
+
+# ---- size of the system
+
+
+@contextmanager
+def operators() -> Iterator[Pair]:
+    """Turnout with many operators against turnout with few."""
+    with Library("benchmarks", "DEF") as few:
+        _define(few, range(FEW))
+        many: list[Library] = []
+
+        def switch(side: int) -> None:
+            if side == 0 and not many:
+                library = Library("benchmarks", "FRAGMENT")
+                many.append(library)
+                _define(library, range(FEW, MANY))
+            elif side == 1 and many:
+                many.pop().undo()
+
+        try:
+            names = {"x": turnout.tensor(VALUES), "y": turnout.tensor(VALUES), "op": turnout.ops.benchmarks.same0.default}
+            yield Pair(Side("x + y; op(x)", **names), Side("x + y; op(x)", **names), switch, turns=9)
+        finally:
+            switch(1)
+
+
+def _same(x: Any) -> Any:
+    """A kernel that does nothing: the time is that of the call."""
+    return x
+
+
+def _define(library: Library, numbers: range) -> None:
+    for i in numbers:
+        library.define(f"same{i}(Tensor x) -> Tensor")
+        library.impl(f"same{i}", _same, "CPU")
+
+
+@contextmanager
+def backends() -> Iterator[Pair]:
+    """Turnout with many backends against turnout with one, called with tensors of that one."""
+    others: list[registry.Library] = []
+
+    def switch(side: int) -> None:
+        if side == 0 and not others:
+            others.append(_register_backends(BACKENDS - 1))
+        elif side == 1 and others:
+            others.pop().undo()
+
+    try:
+        names = {"x": turnout.tensor(VALUES), "y": turnout.tensor(VALUES)}
+        yield Pair(Side("x + y", **names), Side("x + y", **names), switch, turns=9)
+    finally:
+        switch(1)
+
+
+def _register_backends(count: int) -> registry.Library:
+    library = registry.Library("benchmarks")
+    table = turnout_arrays.kernels(np)
+    for i in range(count):
+        names = {"name": f"BENCH{i}", "device_type": f"bench{i}"}
+        backend = type(f"Bench{i}", (turnout_arrays.ArrayBackend,), names)(np)
+        library.backend(backend)
+        register_kernels(library, backend, table)
+    return library
+
+
+# fmt: off
+ROWS = [
+    Row("add",           "x + y, 4 floats",                         "torch",              0.65, 0.50, add),
+    Row("recorded",      "the same, gradient recorded",             "torch",              0.85, 0.60, recorded),
+    Row("backward",      "leaf, mul, sum, backward",                "torch",              0.55, 0.40, backward),
+    Row("custom_op",     "numpy.sin through custom_op",             "torch",              0.10, 0.06, custom("custom_op", ported=False)),
+    Row("impl",          "numpy.sin through Library.impl",          "torch",              0.50, 0.30, custom("Library.impl", ported=False)),
+    Row("custom_ported", "custom_op, kernel written for torch",     "torch",              None, None, custom("custom_op", ported=True)),
+    Row("impl_ported",   "Library.impl, kernel written for torch",  "torch",              None, None, custom("Library.impl", ported=True)),
+    Row("large",         "x + y, 10 million floats",                "NumPy",              1.05, 0.60, large),
+    Row("operators",     f"a call with {MANY:,} operators",         f"{FEW} operators",   1.05, 1.00, operators),
+    Row("backends",      f"a call with {BACKENDS} backends",        "1 backend",          1.05, 1.00, backends),
+    Row("import",        "import turnout, over bare Python",        "bare Python",        60.0, 25.0, run=startup.measure),
+]
+# fmt: on

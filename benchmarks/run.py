@@ -1,0 +1,139 @@
+"""How fast calls are: ratios measured in one run, in one process, the two sides in turns.
+
+    python benchmarks/run.py [--quick] [--rows add,import] [--json FILE] [--profile ROW]
+
+It reports and never fails because something is slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+import pieces
+from rows import ROWS, Row, Skipped
+from timing import Result, compare
+
+COLUMNS = ("what", "turnout", "against", "", "ratio", "quartiles", "at most", "aim", "holds")
+
+
+def measure(row: Row, *, quick: bool) -> Result:
+    """Measure one row. Raises Skipped."""
+    if row.run is not None:
+        return row.run(quick)
+    assert row.pair is not None
+    with row.pair() as pair:
+        repeats, batch = (5, 0.0005) if quick else (200, 0.004)
+        if pair.switch is not None:
+            repeats = 2 if quick else 15
+        elif row.name == "large":
+            repeats = 3 if quick else 60
+        return compare(pair, repeats, batch)
+
+
+def record(row: Row, result: Result | None, skipped: str) -> dict[str, Any]:
+    """One row as data: times in seconds, the value in the unit of its bounds."""
+    facts: dict[str, Any] = {"row": row.name, "what": row.what, "against": row.against, "at_most": row.at_most, "aim": row.aim}
+    if result is None:
+        return facts | {"skipped": skipped}
+    unit = "ratio" if row.run is None else "ms"
+    scale = 1.0 if row.run is None else 1000.0
+    value = result.value * scale
+    facts |= {"turnout": result.turnout, "other": result.other, "unit": unit, "value": value}
+    facts |= {"quartiles": [result.low * scale, result.high * scale], "repeats": result.repeats, "note": result.note}
+    facts["holds"] = None if row.at_most is None else value <= row.at_most
+    facts["aim_reached"] = None if row.aim is None else value <= row.aim
+    return facts
+
+
+def line(facts: dict[str, Any]) -> tuple[str, ...]:
+    """One row as text."""
+    if "skipped" in facts:
+        return (facts["what"], "skipped: " + facts["skipped"])
+    form = "{:.2f}" if facts["unit"] == "ratio" else "{:.0f} ms"
+    value, low, high = (form.format(v) for v in (facts["value"], *facts["quartiles"]))
+    bounds = ["-" if facts[k] is None else form.format(facts[k]) for k in ("at_most", "aim")]
+    holds = {None: "-", True: "yes", False: "NO"}[facts["holds"]] + (", aim too" if facts["aim_reached"] else "")
+    spread = f"{low} to {high}"
+    return (
+        facts["what"], duration(facts["turnout"]), facts["against"], duration(facts["other"]), value, spread, *bounds, holds,
+    )  # fmt: skip
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def machine() -> dict[str, str]:
+    """What the numbers depend on."""
+    facts = {"python": platform.python_version(), "machine": f"{platform.machine()}, {pieces.cores()} cores"}
+    for name in ("turnout-core", "numpy", "torch"):
+        try:
+            facts[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            facts[name] = "not installed"
+    return facts
+
+
+WIDTHS = (40, 9, 13, 9, 7, 18, 8, 7, 12)
+
+
+def table_line(cells: Sequence[str]) -> str:
+    """Cells in columns; the last one runs on."""
+    return "  ".join([*(c.ljust(w) for c, w in zip(cells[:-1], WIDTHS, strict=False)), cells[-1]]).rstrip()
+
+
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    names = [row.name for row in ROWS]
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0], epilog="rows: " + ", ".join(names))
+    parser.add_argument("--rows", default=",".join(names), metavar="A,B", help="only these rows")
+    parser.add_argument("--quick", action="store_true", help="few repeats: shows that it runs, not how fast it is")
+    parser.add_argument("--json", metavar="FILE", help="write the numbers to a file, too")
+    parser.add_argument("--profile", choices=sorted(pieces.PROFILES), help="instead: where the time of one row goes")
+    options = parser.parse_args(argv)
+    options.rows = options.rows.split(",")
+    unknown = [name for name in options.rows if name not in names]
+    if unknown:
+        parser.error(f"no such row: {', '.join(unknown)}; there are {', '.join(names)}")
+    return options
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure and print, a line as soon as it is known."""
+    options = arguments(argv)
+    if options.profile:
+        pieces.PROFILES[options.profile](options.quick)
+        return
+    facts = machine()
+    print(", ".join(f"{k} {v}" for k, v in facts.items()))
+    print(table_line(COLUMNS))
+    records = []
+    for row in (r for r in ROWS if r.name in options.rows):
+        result, skipped = None, ""
+        try:
+            result = measure(row, quick=options.quick)
+        except Skipped as reason:
+            skipped = str(reason)
+        records.append(record(row, result, skipped))
+        print(table_line(line(records[-1])), flush=True)
+    for each in records:
+        if each.get("note"):
+            print(f"{each['what']}: {each['note']}")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"machine": facts, "quick": options.quick, "rows": records}, file, indent=2)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""The start: `import turnout` in a new interpreter against the interpreter alone.
+
+What counts is what users have: wheels, installed with their bytecode. They are built from a copy of the sources into an
+environment of their own; where that fails, or in a hurry, the running environment is measured and the table says so.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from timing import Result, summary
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = ("pyproject.toml", "README.md", "LICENSE", "core", "plugins", "tools")
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+OFFLINE = ["--no-index", "--no-deps"]
+
+
+def measure(quick: bool) -> Result:
+    """Start both in turns; `value` is the median difference, in seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        python, note = (sys.executable, "this environment, not installed wheels") if quick else installed(Path(folder))
+        return difference(python, 5 if quick else 60, Path(folder), note)
+
+
+def installed(folder: Path) -> tuple[str, str]:
+    """The interpreter of an environment with all wheels in it, and a note."""
+    try:
+        return str(install_wheels(folder)), "installed wheels with bytecode"
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr or error.stdout or "no output").strip().splitlines()[-1]
+        return sys.executable, f"this environment, for the wheels cannot be built: {last}"
+
+
+def install_wheels(folder: Path) -> Path:
+    """Build and install every distribution of this repository. Raises CalledProcessError."""
+    tree = folder / "tree"
+    tree.mkdir()
+    ignore = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
+    for name in PARTS:
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copyfile)(source, tree / name, **({"ignore": ignore} if source.is_dir() else {}))
+    parts = ["core", *(str(p.parent.relative_to(tree)) for p in sorted(tree.glob("[pt]*s/*/pyproject.toml")))]
+    _run([*PIP, "wheel", *OFFLINE, "--no-build-isolation", "-w", str(folder), *(f"./{p}" for p in parts)], tree)
+    _run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], folder)
+    [python] = [p for p in (folder / "env/bin/python", folder / "env/Scripts/python.exe") if p.exists()]
+    _run([*PIP, "--python", str(python), "install", *OFFLINE, *map(str, folder.glob("*.whl"))], folder)
+    return python
+
+
+def _run(command: list[str], cwd: Path) -> None:
+    subprocess.run(command, check=True, cwd=cwd, capture_output=True, text=True)
+
+
+def difference(python: str, repeats: int, cwd: Path, note: str) -> Result:
+    """Seconds for a start with the import and for one without."""
+    programs = ("import turnout", "pass")
+    times: tuple[list[float], list[float]] = ([], [])
+    for program in programs:
+        start(python, program, cwd)  # files into memory, bytecode written where it was missing
+    for repeat in range(repeats):
+        for i in (0, 1) if repeat % 2 else (1, 0):
+            times[i].append(start(python, programs[i], cwd))
+    return summary(*times, [a - b for a, b in zip(*times, strict=True)], note)
+
+
+def start(python: str, program: str, cwd: Path) -> float:
+    """Seconds from starting an interpreter to its end. -I: nothing of the caller's folder and variables."""
+    begin = time.perf_counter()
+    subprocess.run([python, "-I", "-c", program], check=True, cwd=cwd)
+    return time.perf_counter() - begin

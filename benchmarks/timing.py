@@ -1,0 +1,89 @@
+"""Timing two statements against each other: small batches in turns, then medians.
+
+A busy machine slows both sides of a pair of batches alike, so the ratio of a pair is steadier than either time. The ratio that
+is reported is the median over all pairs, its spread the quartiles.
+"""
+
+from __future__ import annotations
+
+import gc
+import timeit
+from collections.abc import Callable
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+
+class Side:
+    """One statement with the names that it uses. The collector stays on, as it is for users."""
+
+    def __init__(self, statement: str, **names: Any) -> None:
+        self.statement = statement
+        self._timer = timeit.Timer(statement, "gc.enable()", globals={"gc": gc, **names})
+
+    def seconds(self, number: int) -> float:
+        """Seconds per run, of `number` runs in a row."""
+        return self._timer.timeit(number) / number
+
+    def number(self, seconds: float) -> int:
+        """How many runs take about that long; at least one. Warms caches up, too."""
+        number = 1
+        while number < 1 << 24:
+            took = self.seconds(number) * number
+            if took > seconds / 8:
+                return max(1, round(number * seconds / took))
+            number *= 4
+        return number
+
+
+class Pair(NamedTuple):
+    """What is compared: turnout against another library, or against itself in another state.
+
+    switch  called with 0 before turnout's turn and with 1 before the other's, where both need a different state
+    turns   batches per turn, of which the median counts: more than one where switching is slow
+    """
+
+    turnout: Side
+    other: Side
+    switch: Callable[[int], None] | None = None
+    turns: int = 1
+
+
+class Result(NamedTuple):
+    """Medians of both sides, in seconds; `value`, with its quartiles, is the ratio, or for `import` the difference in seconds."""
+
+    turnout: float
+    other: float
+    value: float
+    low: float
+    high: float
+    repeats: int
+    note: str = ""
+
+
+def summary(turnout: list[float], other: list[float], values: list[float], note: str = "") -> Result:
+    """Medians and quartiles of repeated measurements."""
+    low, _, high = quantiles(values, n=4) if len(values) > 1 else (values[0],) * 3
+    return Result(median(turnout), median(other), median(values), low, high, len(values), note)
+
+
+def compare(pair: Pair, repeats: int, batch: float) -> Result:
+    """Time both sides of a pair in turns; each batch takes about `batch` seconds. Who begins changes with every repeat."""
+    sides = (pair.turnout, pair.other)
+    numbers = []
+    for i, side in enumerate(sides):
+        if pair.switch is not None:
+            pair.switch(i)
+        numbers.append(side.number(batch))
+    gc.collect()
+    gc.freeze()  # what is there by now is not searched again in the middle of a batch
+    times: tuple[list[float], list[float]] = ([], [])
+    try:
+        for repeat in range(repeats):
+            for i in (0, 1) if repeat % 2 else (1, 0):
+                if pair.switch is not None:
+                    pair.switch(i)
+                    sides[i].seconds(1)
+                times[i].append(median([sides[i].seconds(numbers[i]) for _ in range(pair.turns)]))
+    finally:
+        gc.unfreeze()
+    return summary(*times, [a / b for a, b in zip(*times, strict=True)])

@@ -1,0 +1,201 @@
+"""Every operator case on every array backend against NumPy: values, shapes, dtypes, and that inputs are left alone.
+
+The in-place, out and strided forms of the same calls must agree with the functional one on contiguous tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import operator_cases
+import pytest
+from operator_cases import CASES, OperatorCase
+
+import turnout
+from turnout.dtypes import dtype_named
+from turnout.errors import AliasError, DTypeError
+from turnout.operators import Operator
+from turnout.registry import REGISTRY
+
+DEVICES = ("cpu",)
+GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
+
+
+def array(data: Any, dtype: str) -> np.ndarray:
+    return np.array(data, dtype)
+
+
+def tensor(data: Any, dtype: str, device: str = "cpu") -> turnout.Tensor:
+    return turnout.tensor(data, dtype=dtype_named(dtype), device=device)
+
+
+def spread(data: Any, dtype: str) -> turnout.Tensor:
+    """The same values with other strides: every second element of twice as much memory, the dims reversed."""
+    plain = np.array(data, dtype)
+    room = np.zeros([2 * n for n in reversed(plain.shape)], dtype)
+    view = room[(..., *(slice(None, None, 2) for _ in plain.shape))].T
+    view[...] = plain
+    return turnout.from_numpy(view)
+
+
+def find(name: str) -> Operator:
+    return REGISTRY.find(f"aten::{name}")
+
+
+def flat(value: Any) -> list[Any]:
+    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
+
+
+def call(op: Operator, args: Any, kwargs: Any) -> list[Any]:
+    return flat(op(*args, **kwargs))
+
+
+def check(case: OperatorCase, found: list[Any], expected: Any) -> None:
+    expected = flat(expected)
+    assert len(found) == len(expected)
+    for got, want in zip(found, expected, strict=True):
+        got = got.numpy() if isinstance(got, turnout.Tensor) else got
+        assert operator_cases.close(np, got, want, case.tolerance), f"{case.op}: got\n{got}\nexpected\n{want}"
+
+
+def samples(case: OperatorCase, dtype: str, make: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """(args, kwargs, what the reference says) of each call."""
+    built = operator_cases.calls(case, dtype, make)
+    for (args, kwargs), (plain, named) in zip(built, operator_cases.calls(case, dtype, array), strict=True):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            expected = case.reference(np, *plain, **named)
+        yield args, kwargs, expected
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("case", "dtype"), GRID)
+def test_operator_agrees_with_numpy(case: OperatorCase, dtype: str, device: str) -> None:
+    for args, kwargs, expected in samples(case, dtype, lambda d, t: tensor(d, t, device)):
+        before = [t.tolist() for t in flat([*args, *kwargs.values()]) if isinstance(t, turnout.Tensor)]
+        check(case, call(find(case.op), args, kwargs), expected)
+        after = [t.tolist() for t in flat([*args, *kwargs.values()]) if isinstance(t, turnout.Tensor)]
+        assert str(before) == str(after), "a functional operator changed its input"
+
+
+@pytest.mark.parametrize(("case", "dtype"), GRID)
+def test_strides_of_inputs_do_not_change_results(case: OperatorCase, dtype: str) -> None:
+    op = find(case.op)
+    if case.op in ("as_strided", "view", "view_as"):
+        pytest.skip("the operator is about strides")
+    for args, kwargs, expected in samples(case, dtype, spread):
+        check(case, call(op, args, kwargs), expected)
+
+
+@functools.cache
+def variant(op: Operator, kind: str) -> Operator | None:
+    """The in-place or out form of a functional operator: same arguments, other kind."""
+    names = {a.name for a in op.schema.arguments}
+    for other in REGISTRY.operators.values():
+        if other.is_defined and other.namespace == "aten" and other.schema.kind == kind:
+            if other.name.rstrip("_") != op.name and not (kind == "out" and other.name == op.name):
+                continue
+            outs = {a.name for a in other.schema.out_arguments}
+            kept = [a for a in other.schema.arguments if a.name not in outs]
+            types = [(a.name, a.type.canonical) for a in kept]
+            if {n for n, _ in types} == names and types == [(a.name, a.type.canonical) for a in op.schema.arguments]:
+                return other
+    return None
+
+
+@pytest.mark.parametrize(("case", "dtype"), GRID)
+def test_inplace_form_writes_the_same_result_into_self(case: OperatorCase, dtype: str) -> None:
+    op = find(case.op)
+    inplace = variant(op, "inplace")
+    if inplace is None:
+        pytest.skip("no in-place form")
+    done = 0
+    for args, kwargs, expected in samples(case, dtype, tensor):
+        functional = op(*args, **kwargs)
+        target = args[0]
+        if not isinstance(target, turnout.Tensor) or functional.shape != target.shape:
+            continue
+        version = target._version
+        if functional.dtype.category > target.dtype.category:
+            with pytest.raises(DTypeError):
+                inplace(*args, **kwargs)
+            continue
+        assert inplace(*args, **kwargs) is target
+        assert target._version == version + 1
+        expected = np.asarray(functional.numpy()).astype(target.numpy().dtype)
+        assert operator_cases.close(np, target.numpy(), expected, case.tolerance)
+        done += 1
+    if not done:
+        pytest.skip("no sample whose result fits into self")
+
+
+@pytest.mark.parametrize(("case", "dtype"), GRID)
+def test_out_form_fills_what_it_is_given(case: OperatorCase, dtype: str) -> None:
+    op = find(case.op)
+    out = variant(op, "out")
+    if out is None:
+        pytest.skip("no out form")
+    names = [a.name for a in out.schema.out_arguments]
+    for args, kwargs, expected in samples(case, dtype, tensor):
+        functional = call(op, args, kwargs)
+        for targets in (
+            [turnout.empty(0, dtype=f.dtype) for f in functional],
+            [turnout.empty(f.shape, dtype=f.dtype) for f in functional],
+            [turnout.zeros([2 * n for n in f.shape], dtype=f.dtype) for f in functional],
+        ):
+            given = [strided_half(t, f) for t, f in zip(targets, functional, strict=True)]
+            returned = flat(out(*args, **kwargs, **dict(zip(names, given, strict=True))))
+            assert all(r is g for r, g in zip(returned, given, strict=True))
+            check(case, given, expected)
+
+
+def strided_half(target: turnout.Tensor, like: turnout.Tensor) -> turnout.Tensor:
+    """A view of every second element when the target is twice as large in each dim."""
+    if target.shape == like.shape or target.shape == (0,):
+        return target
+    for dim in range(target.ndim):
+        target = target[(slice(None),) * dim + (slice(None, None, 2),)]
+    return target
+
+
+def test_an_output_that_is_also_an_input_is_written_through() -> None:
+    x = turnout.tensor([[1.0, 2.0], [3.0, 4.0]])
+    turnout.ops.aten.mm.out(x, x, out=x)
+    assert x.tolist() == [[7.0, 10.0], [15.0, 22.0]]
+    y = turnout.arange(4.0)
+    with pytest.raises(AliasError):
+        turnout.ops.aten.add.out(y[:3], y[:3], out=y[1:])
+
+
+def test_the_suite_notices_a_wrong_kernel() -> None:
+    case = next(c for c in CASES if c.op == "exp")
+    args, kwargs, expected = next(samples(case, "float32", tensor))
+    with pytest.raises(AssertionError):
+        check(case, call(find("log1p"), args, kwargs), expected)
+
+
+def test_every_functional_operator_with_a_kernel_has_a_case() -> None:
+    named = {case.op for case in CASES}
+    missing = set()
+    for op in REGISTRY.operators.values():
+        if op.namespace != "aten" or not op.is_defined or op.schema.kind != "functional":
+            continue
+        takes_tensors = any(a.type.canonical.startswith("Tensor") for a in op.schema.arguments)
+        name = op.qualified_name.removeprefix("aten::")
+        if takes_tensors and name not in named and not any(t.startswith("nondeterministic") for t in op.tags):
+            missing.add(name)
+    assert missing == WITHOUT_CASES
+
+
+# Backwards, which the gradient suite calls; spellings of an operator that has a case; results that are not values.
+WITHOUT_CASES = {
+    "_local_scalar_dense", "_log_softmax_backward_data", "_softmax_backward_data", "_to_copy", "_unsafe_view", "argsort.stable",
+    "detach", "diagonal_backward", "empty_like", "gelu_backward", "mse_loss_backward", "native_dropout_backward", "new_empty",
+    "new_empty_strided", "nll_loss_backward", "select_backward", "sigmoid_backward", "slice_backward", "tanh_backward",
+    "threshold_backward", "to.device", "to.dtype", "to.dtype_layout", "to.other", "unfold_backward", "where", "where.Scalar",
+    "zero",
+}  # fmt: skip

@@ -1,0 +1,13 @@
+"""Fixtures of the tests of core, which need no array library."""
+
+from __future__ import annotations
+
+import pytest
+from pure_backend import registered
+
+
+@pytest.fixture
+def pure():
+    """The pure-Python backend, as the device "pure"."""
+    with registered() as backend:
+        yield backend

@@ -1,0 +1,451 @@
+"""`turnout.library.Library`: definitions, kernels, fallbacks, their errors, and that an error changes nothing."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+from library_backend import backends, source, state_of_registry, tensor, values  # noqa: F401
+
+import turnout
+from turnout.errors import (
+    CallError,
+    ConflictError,
+    KernelSignatureError,
+    RegistrationError,
+    SchemaError,
+    StaleOperatorError,
+    UniverseError,
+)
+from turnout.errors.library import LibraryError
+from turnout.keys import DispatchKeySet
+from turnout.library import Library, fallthrough_kernel
+from turnout.registry import REGISTRY
+
+
+def double(x):
+    return tensor(*[2 * v for v in values(x)])
+
+
+def refused(error, call):
+    """The text of the error that a call raises, which leaves the registry as it was."""
+    before = state_of_registry()
+    with pytest.raises(error) as caught:
+        call()
+    assert state_of_registry() == before
+    return str(caught.value)
+
+
+def test_an_operator_is_defined_implemented_and_called():
+    with Library("t", "DEF") as lib:
+        assert lib.define("double(Tensor x) -> Tensor") == "double"
+        lib.impl("double", double, "Shelf")
+        assert values(turnout.ops.t.double(tensor(1, 2))) == [2, 4]
+        assert values(turnout.ops.t.double.default(tensor(3))) == [6]
+
+
+def test_a_definition_returns_the_name_with_its_overload():
+    with Library("t", "DEF") as lib:
+        assert lib.define("f.one(Tensor x) -> Tensor") == "f.one"
+        assert lib.define("t::f.two(Tensor x, int n) -> Tensor", "CONSERVATIVE", tags="core") == "t::f.two"
+        assert turnout.ops.t.f.two.tags == ("core",)
+
+
+def test_kernels_go_to_the_key_of_the_library_and_else_to_the_composite_one():
+    with Library("t", "DEF") as lib, Library("t", "IMPL", "Shelf") as kernels:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.define("g(Tensor x) -> Tensor")
+        kernels.impl("f", double)
+        kernels.impl(turnout.ops.t.f.default, double, "Shelf")
+        lib.impl("t::g", lambda x: turnout.ops.t.f(x))
+        assert sorted(turnout.ops.t.f.default.kernels) == ["Shelf"]
+        assert list(turnout.ops.t.g.default.kernels) == ["CompositeImplicitAutograd"]
+        assert values(turnout.ops.t.g(tensor(4))) == [8]
+
+
+def test_kernels_may_come_before_the_definition():
+    with Library("t", "IMPL") as kernels, Library("t", "DEF") as lib:
+        kernels.impl("f", double, "Shelf")
+        lib.define("f(Tensor x) -> Tensor")
+        assert values(turnout.ops.t.f(tensor(1))) == [2]
+
+
+def test_kernels_may_come_before_the_plugin_of_their_backend_is_active(monkeypatch):
+    from turnout import plugins
+
+    class Catalog:
+        def key_names(self):
+            return ["Hall", "AutogradHall"]
+
+    monkeypatch.setattr(plugins, "catalog", Catalog)
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", double, "Hall")
+        assert list(turnout.ops.t.f.default.kernels) == ["Hall"]
+        assert "unknown dispatch key 'Hal'" in refused(UniverseError, lambda: lib.impl("f", double, "Hal"))
+
+
+def test_the_newest_kernel_of_a_library_wins():
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: "old", "Shelf")
+        lib.impl("f", lambda x: "new", "Shelf")
+        assert turnout.ops.t.f(tensor(1)) == "new"
+
+
+def test_a_kernel_that_asks_for_the_key_set_gets_one_to_redispatch_with():
+    seen = []
+
+    def above(keys, x, *, n):
+        seen.append(keys)
+        return turnout.ops.t.f.default.redispatch(keys.remove("Autograd"), x, n=n + 1)
+
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x, *, int n=1) -> Tensor")
+        lib.impl("f", lambda x, *, n: n, "Shelf")
+        lib.impl("f", above, "AutogradShelf", with_keyset=True)
+        assert turnout.ops.t.f(tensor(1), n=5) == 6
+        assert type(seen[0]) is DispatchKeySet and seen[0].has("AutogradShelf")
+        text = refused(KernelSignatureError, lambda: lib.impl("f", lambda x, *, n: n, "Rack", with_keyset=True))
+        assert text.startswith("kernel does not fit its schema: it takes 1 positional arguments, and is given the key set and 1")
+
+
+def test_a_fallthrough_kernel_passes_on():
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", double, "Shelf")
+        lib.impl("f", fallthrough_kernel, "AutogradShelf")
+        assert values(turnout.ops.t.f(tensor(1))) == [2]
+    with pytest.raises(NotImplementedError, match="fallthrough_kernel stands for no kernel and is never called"):
+        fallthrough_kernel()
+
+
+def test_a_kernel_on_arrays_gets_and_returns_the_arrays_of_its_backend():
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x, Tensor? y, int n=2, *, Scalar scale=1) -> Tensor")
+        kernel = lambda x, y, n, *, scale: type(x)([v * n * scale for v in x.values])  # noqa: E731
+        lib.impl("f", kernel, "Shelf", arrays=True)
+        assert values(turnout.ops.t.f(tensor(1, 2), None, 3, scale=10)) == [30, 60]
+        lib.define("g(Tensor x) -> Tensor")
+        lib.impl("g", kernel.__class__(double.__code__, globals()), "Rack")
+        lib.impl("g", lambda x: type(x)([-v for v in x.values]), "Shelf", arrays=True)
+        made = turnout.ops.t.g(tensor(1, 2))
+        assert values(made) == [-1, -2]
+        lib.impl("g", lambda x: [7], "Shelf", arrays=True)
+
+
+def test_a_tensor_made_of_a_kernels_array_is_like_any_other():
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", lambda x: type(x)([0.0]), "Shelf", arrays=True)
+        made, expected = turnout.ops.t.f(tensor(1)), tensor(0)
+        slots = [name for cls in type(made).__mro__ for name in getattr(cls, "__slots__", ()) if name != "__weakref__"]
+        unset = object()
+        for name in slots:
+            if name != "array":
+                assert getattr(made, name, unset) == getattr(expected, name, unset), name
+
+
+def test_a_kernel_on_arrays_may_write_what_the_schema_says():
+    def fill(x, value):
+        x.values[:] = [value] * len(x.values)
+
+    with Library("t", "DEF") as lib:
+        lib.define("fill_(Tensor(a!) x, Scalar value) -> Tensor(a!)")
+        lib.impl("fill_", fill, "Shelf", arrays=True)
+        x = tensor(1, 2)
+        before = x._version
+        assert turnout.ops.t.fill_(x, 7) is x
+        assert values(x) == [7, 7] and x._version == before + 1
+
+
+def test_a_kernel_on_arrays_gets_no_key_set():
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        text = refused(LibraryError, lambda: lib.impl("f", double, "Shelf", arrays=True, with_keyset=True))
+        assert text == "impl('t::f'): a kernel on arrays calls no operators and gets no key set; choose arrays or with_keyset"
+
+
+def test_a_kernel_on_arrays_at_a_key_that_is_no_backends_is_an_error():
+    def kernel(x):
+        return x
+
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", kernel, "AutogradShelf", arrays=True)
+        with pytest.raises(turnout.errors.NoKernelError) as caught:
+            turnout.ops.t.f(tensor(1))
+        assert str(caught.value) == (
+            "t::f: a kernel on arrays was reached at AutogradShelf, which is no backend's key\n"
+            f"  kernel  {source(kernel)}\n  to fix  register it without arrays=True, or for device types"
+        )
+
+
+def test_a_warning_that_is_an_error_sends_a_kernel_on_arrays_to_the_quiet_path():
+    calls = []
+
+    def kernel(x):
+        calls.append(x)
+        if len(calls) == 1:
+            raise RuntimeWarning("overflow")
+        return type(x)([1.0])
+
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", kernel, "Shelf", arrays=True)
+        assert values(turnout.ops.t.f(tensor(1))) == [1.0]
+        assert len(calls) == 2
+
+
+# ---- fallbacks
+
+
+def test_a_fallback_gets_the_operator_and_the_arguments_as_it_would_be_called():
+    seen = []
+
+    def fallback(op, *args, **kwargs):
+        seen.append((op, args, kwargs))
+        return "fell back"
+
+    with Library("t", "DEF") as lib, Library("_", "IMPL") as fallbacks:
+        lib.define("f(Tensor x, int n=1, *, int m=2) -> Tensor")
+        fallbacks.fallback(fallback, "Rack")
+        x = tensor(1, on="rack")
+        assert turnout.ops.t.f(x, m=5) == "fell back"
+        assert seen == [(turnout.ops.t.f.default, (x, 1), {"m": 5})]
+
+
+def test_a_fallback_with_the_key_set_gets_it_first():
+    with Library("t", "DEF") as lib, Library("_", "IMPL", "Rack") as fallbacks:
+        lib.define("f(Tensor x) -> Tensor")
+        fallbacks.fallback(lambda keys, op, x: (type(keys), op.name), with_keyset=True)
+        assert turnout.ops.t.f(tensor(1, on="rack")) == (DispatchKeySet, "f")
+
+
+def test_a_fallthrough_fallback_passes_on():
+    with Library("t", "DEF") as lib, Library("_", "IMPL") as fallbacks:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", double, "Shelf")
+        fallbacks.fallback(fallthrough_kernel, "Tracer")
+        with turnout.state.include("Tracer"):
+            assert values(turnout.ops.t.f(tensor(1))) == [2]
+
+
+def test_what_fallback_refuses():
+    with Library("t", "DEF") as lib, Library("_", "IMPL") as fallbacks:
+
+        def first(op, *args):
+            return None
+
+        fallbacks.fallback(first, "Rack")
+        text = refused(RegistrationError, lambda: fallbacks.fallback(first, "Rack"))
+        assert text == f"Rack has a fallback already\n  first   _, {source(first)}\n  second  _, {source(first)}"
+        assert refused(LibraryError, lambda: lib.fallback(first, "Shelf")) == (
+            "fallback: a fallback serves all namespaces, and this library is of 't'\n"
+            "  to fix  Library('_', 'IMPL').fallback(...)"
+        )
+        assert refused(LibraryError, lambda: fallbacks.fallback(first)) == (
+            "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
+        )
+        assert refused(CallError, lambda: fallbacks.fallback(3, "Shelf")) == "fallback: a kernel is a function, got int 3"
+        assert refused(UniverseError, lambda: fallbacks.fallback(first, "Shelff")) == (
+            "unknown dispatch key 'Shelff'; did you mean Shelf?"
+        )
+
+
+# ---- what a library refuses
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        (("t", "def"), LibraryError, "Library: kind must be 'DEF', 'IMPL' or 'FRAGMENT', got 'def'"),
+        (("a b", "DEF"), LibraryError, "Library: a namespace is a name such as 'mylib', got 'a b'"),
+        ((3, "DEF"), LibraryError, "Library: a namespace is a name such as 'mylib', got 3"),
+        (
+            ("prim", "FRAGMENT"),
+            LibraryError,
+            "Library: no operator can be defined in namespace 'prim', it is reserved\n  asked   FRAGMENT\n"
+            "  to fix  use a name of your own",
+        ),
+        (
+            ("_", "DEF"),
+            LibraryError,
+            "Library: no operator can be defined in namespace '_', it is for fallbacks\n  asked   DEF\n"
+            "  to fix  use a name of your own",
+        ),
+        (
+            ("t", "DEF", "Shelf"),
+            LibraryError,
+            "Library: a default dispatch key goes with kind IMPL\n  found   Library('t', 'DEF', 'Shelf')\n"
+            "  to fix  Library('t', 'IMPL', 'Shelf') for the kernels",
+        ),
+        (("t", "IMPL", "Shelff"), UniverseError, "unknown dispatch key 'Shelff'; did you mean Shelf?"),
+        (
+            ("aten", "DEF"),
+            ConflictError,
+            "Library: namespace 'aten' is defined already\n  first   turnout-core 0.1.0\n"
+            "  to fix  Library('aten', 'FRAGMENT') adds operators to it, Library('aten', 'IMPL') kernels",
+        ),
+    ],
+)
+def test_what_a_library_cannot_be(arguments, error, text):
+    assert refused(error, lambda: Library(*arguments)) == text
+
+
+def test_a_namespace_has_one_library_of_kind_def_and_any_number_of_fragments():
+    with Library("t", "FRAGMENT") as before, Library("t", "DEF") as lib, Library("t", "FRAGMENT") as after:
+        before.define("a(Tensor x) -> Tensor")
+        lib.define("b(Tensor x) -> Tensor")
+        after.define("c(Tensor x) -> Tensor")
+        assert refused(ConflictError, lambda: Library("t", "DEF")) == (
+            "Library: namespace 't' is defined already\n  first   t\n"
+            "  to fix  Library('t', 'FRAGMENT') adds operators to it, Library('t', 'IMPL') kernels"
+        )
+    with Library("t", "DEF"):
+        pass
+
+
+def test_what_define_refuses():
+    with Library("t", "DEF") as lib, Library("t", "IMPL") as kernels:
+        lib.define("f(Tensor x) -> Tensor")
+        assert refused(LibraryError, lambda: lib.define("g(Tensor x) -> Tensor", "PURE")) == (
+            "define: alias_analysis must be '', 'FROM_SCHEMA' or 'CONSERVATIVE', got 'PURE'"
+        )
+        assert refused(LibraryError, lambda: kernels.define("g(Tensor x) -> Tensor")) == (
+            "define('g(Tensor x) -> Tensor'): this library is of kind IMPL and defines no operators\n"
+            "  to fix  Library('t', 'FRAGMENT').define(...)"
+        )
+        assert refused(LibraryError, lambda: lib.define("u::g(Tensor x) -> Tensor")) == (
+            "u::g: the library is of namespace 't'\n  to fix  leave u:: away, or use a library of namespace 'u'"
+        )
+        assert refused(ConflictError, lambda: lib.define("f(Tensor x) -> Tensor")).startswith("t::f is defined already")
+        assert "expected" in refused(SchemaError, lambda: lib.define("g(Tensr x) -> Tensor"))
+
+
+def test_what_impl_refuses():
+    with Library("t", "DEF") as lib, Library("t", "IMPL", "Shelf") as kernels:
+        lib.define("f(Tensor x) -> Tensor")
+        assert refused(CallError, lambda: lib.impl("f", 3)) == "impl: a kernel is a function, got int 3"
+        assert refused(LibraryError, lambda: lib.impl(3, double)) == (
+            "impl: an operator is given by its name, as an operator or as what custom_op returned, got int"
+        )
+        assert refused(LibraryError, lambda: kernels.impl("f", double, "Rack")) == (
+            "impl('f'): the library is for Shelf, and the kernel for Rack\n"
+            "  to fix  leave the key away, or use a library without a key"
+        )
+        assert refused(LibraryError, lambda: lib.impl("u::f", double)) == (
+            "u::f: the library is of namespace 't'\n  to fix  leave u:: away, or use a library of namespace 'u'"
+        )
+        assert refused(UniverseError, lambda: lib.impl("f", double, "Shelff")) == (
+            "unknown dispatch key 'Shelff'; did you mean Shelf?"
+        )
+        assert refused(KernelSignatureError, lambda: lib.impl("f", lambda: 0, "Shelf")).startswith(
+            "kernel does not fit its schema: it takes 0 positional arguments, and is given 1"
+        )
+
+
+def test_kernels_of_two_libraries_at_one_key_conflict_unless_one_overrides():
+    def other(x):
+        return "other"
+
+    with Library("t", "DEF") as lib, Library("t", "IMPL") as kernels:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", double, "Shelf")
+        assert refused(ConflictError, lambda: kernels.impl("f", other, "Shelf")) == (
+            f"t::f: two kernels for Shelf\n  first   t, {source(double)}\n  second  t, {source(other)}\n"
+            "  to fix  let one of them say allow_override=True, or uninstall one"
+        )
+        kernels.impl("f", other, "Shelf", allow_override=True)
+        assert turnout.ops.t.f(tensor(1)) == "other"
+        kernels.undo()
+        assert values(turnout.ops.t.f(tensor(1))) == [2]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "fix"),
+    [
+        (
+            "CompositeImplicitAutograd",
+            "CompositeExplicitAutograd",
+            "choose one: Implicit where gradients come from the operators it calls, Explicit where they have a rule of their own",
+        ),
+        (
+            "CompositeImplicitAutograd",
+            "Meta",
+            "leave the Meta kernel away: the operator runs on meta tensors through the operators it calls",
+        ),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_kernels_that_exclude_each_other_are_refused_in_either_order(one, other, fix, order, monkeypatch):
+    if other == "Meta":
+        monkeypatch.setattr(REGISTRY, "key_name", lambda key: key)
+    first, second = (one, other)[::order]
+    with Library("t", "DEF") as lib, Library("t", "FRAGMENT") as more:
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", double, first)
+        assert refused(RegistrationError, lambda: more.impl("f", double, second)) == (
+            f"t::f: a kernel for {second} beside one for {first}\n  found   {first}: t, {source(double)}\n  to fix  {fix}"
+        )
+
+
+# ---- how long registrations live
+
+
+def test_a_library_that_is_collected_takes_its_registrations_along():
+    lib = Library("t", "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", double, "Shelf")
+    op = turnout.ops.t.f.default
+    assert values(op(tensor(1))) == [2]
+    gone = weakref.ref(lib)
+    del lib
+    gc.collect()
+    assert gone() is None and REGISTRY.packet("t", "f") is None
+    with pytest.raises(StaleOperatorError) as caught:
+        op(tensor(1))
+    assert str(caught.value) == "t::f is gone: the library that defined it was undone; look the operator up again"
+
+
+def test_a_library_collected_in_the_middle_of_a_change_is_undone_before_the_next():
+    lib = Library("t", "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    with REGISTRY.lock:
+        del lib
+        gc.collect()
+        assert REGISTRY.packet("t", "f") is not None
+    with Library("t", "DEF"):
+        assert REGISTRY.packet("t", "f") is None
+
+
+def test_a_library_that_was_undone_registers_no_more():
+    lib = Library("t", "DEF")
+    lib.undo()
+    lib.undo()
+    text = "the library of namespace 't' was undone; make a new one"
+    assert refused(LibraryError, lambda: lib.define("f(Tensor x) -> Tensor")) == text
+    assert refused(LibraryError, lambda: lib.impl("f", double)) == text
+
+
+def test_an_exception_in_a_with_block_undoes_the_library():
+    with pytest.raises(ZeroDivisionError), Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        raise ZeroDivisionError
+    assert REGISTRY.packet("t", "f") is None
+
+
+def test_a_library_prints_as_it_was_made():
+    with Library("t", "IMPL", "Shelf") as lib:
+        assert repr(lib) == "Library(kind=IMPL, ns=t, dispatch_key=Shelf)"
+
+
+def test_kernels_name_the_distribution_that_brought_them():
+    with Library("t", "DEF") as lib:
+        lib.registrations.package = "pytest"
+        lib.define("f(Tensor x) -> Tensor")
+        lib.impl("f", double, "Shelf")
+        assert turnout.ops.t.f.default.kernels["Shelf"][0].origin == f"pytest {pytest.__version__}"
+        with pytest.raises(AttributeError, match="'Registrations' object has no attribute 'colour'"):
+            _ = lib.registrations.colour

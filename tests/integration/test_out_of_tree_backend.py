@@ -1,0 +1,256 @@
+"""A backend installed with pip from outside, NumPy behind the device `twin`: core knows nothing of it, and all of core works."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from installed import Environment
+
+TESTS = Path(__file__).resolve().parents[1]
+PRELUDE = f"""
+import json, sys, warnings
+sys.path.append({str(TESTS)!r})
+import turnout
+from turnout.errors import TurnoutError
+
+def error_of(call):
+    try:
+        return f"no error: {{call()!r}}"
+    except TurnoutError as error:
+        return f"{{type(error).__name__}}: {{error}}"
+"""
+
+
+@pytest.fixture(scope="module")
+def twin(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    environment = Environment(tmp_path_factory.mktemp("twin"))
+    environment.install("numpy_twin")
+    return environment
+
+
+def answer(environment: Environment, code: str, **options):
+    """What `code` leaves in `found`; a warning that it raises is an error."""
+    return environment.answer(f"{PRELUDE}\n{code}\nprint(json.dumps(found))", flags=("-W", "error"), **options)
+
+
+OPERATORS = """
+import numpy
+from operator_cases import CASES, calls
+
+def values(result):
+    if isinstance(result, (tuple, list)):
+        return [v for each in result for v in values(each)]
+    if not isinstance(result, turnout.Tensor):
+        return [result]
+    return [(result.dtype.name, tuple(result.shape), result.to("cpu").numpy())]
+
+def operator(name):
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(turnout.ops.aten, packet), overload or "default")
+
+def run(case, dtype, device):
+    def make(data, dtype):
+        return turnout.tensor(data, dtype=getattr(turnout, dtype), device=device)
+    results = []
+    for args, kwargs in calls(case, dtype, make):
+        result = operator(case.op)(*args, **kwargs)
+        places = {str(t.device) for t in (result if isinstance(result, (tuple, list)) else (result,))
+                  if isinstance(t, turnout.Tensor)}
+        assert places <= {device}, f"a result on {places}"
+        results += values(result)
+    return results
+
+def same(a, b):
+    if not isinstance(a, tuple):
+        return a == b
+    return a[:2] == b[:2] and a[2].tobytes() == b[2].tobytes()
+
+found = {"run": 0, "wrong": []}
+for case in CASES:
+    for dtype in case.dtypes:
+        try:
+            there, here = run(case, dtype, "twin"), run(case, dtype, "cpu")
+            if len(there) != len(here) or not all(map(same, there, here)):
+                found["wrong"].append(f"{case.op} {dtype}: another result")
+        except Exception as error:
+            found["wrong"].append(f"{case.op} {dtype}: {type(error).__name__}: {error}")
+        found["run"] += 1
+"""
+
+
+def test_it_computes_every_operator_of_the_table_of_cases_as_the_cpu_does(twin):
+    found = answer(twin, OPERATORS)
+    assert found["wrong"] == []
+    assert found["run"] > 200
+
+
+GRADIENTS = """
+import numpy
+from operator_cases import CASES, calls
+
+def gradients(case, device):
+    made = []
+    def make(data, dtype):
+        t = turnout.tensor(data, dtype=getattr(turnout, dtype), device=device)
+        if t.is_floating_point():
+            made.append(t.requires_grad_())
+        return t
+    packet, _, overload = case.op.partition(".")
+    op = getattr(getattr(turnout.ops.aten, packet), overload or "default")
+    found = []
+    for args, kwargs in calls(case, "float64", make):
+        leaves, made = made, []
+        result = op(*args, **kwargs)
+        outs = [t for t in (result if isinstance(result, (tuple, list)) else (result,)) if t.is_floating_point()]
+        outs = [t for t in outs if t.requires_grad]
+        if outs:
+            total = sum(((t * t).sum() for t in outs[1:]), (outs[0] * outs[0]).sum())
+            total.backward()
+        for leaf in leaves:
+            assert leaf.grad is None or str(leaf.grad.device) == device, f"a gradient on {leaf.grad.device}"
+            found.append(None if leaf.grad is None else leaf.grad.to("cpu").numpy().tobytes())
+    return found
+
+found = {"run": 0, "wrong": []}
+for case in CASES:
+    if not case.differentiable or "float64" not in case.dtypes:
+        continue
+    try:
+        there, here = gradients(case, "twin"), gradients(case, "cpu")
+        if there != here:
+            found["wrong"].append(f"{case.op}: another gradient")
+        found["run"] += sum(g is not None for g in there)
+    except Exception as error:
+        found["wrong"].append(f"{case.op}: {type(error).__name__}: {error}")
+"""
+
+
+def test_its_gradients_are_the_cpus_for_every_differentiable_case(twin):
+    found = answer(twin, GRADIENTS)
+    assert found["wrong"] == []
+    assert found["run"] > 100
+
+
+def test_tensors_move_to_it_and_back_and_gradients_follow_them(twin):
+    code = """
+x = turnout.tensor([1.0, 2.0], requires_grad=True)
+y = x.to("twin")
+z = (y * y).to("cpu")
+z.sum().backward()
+found = [str(y.device), str(z.device), x.grad.tolist(), str(x.grad.device), y is y.to("twin"), y.cpu().tolist()]
+"""
+    assert answer(twin, code) == ["twin", "cpu", [2.0, 4.0], "cpu", True, [1.0, 2.0]]
+
+
+TWO = (
+    "DeviceError: aten::{op}: tensors on two devices: {places}\n"
+    "  to fix  move one with .to(device); only 0-dim tensors on cpu mix with another device"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "op", "places"),
+    [
+        ("x + y", "add.Tensor", "self on cpu, other on twin"),
+        ("y + x", "add.Tensor", "self on twin, other on cpu"),
+        ("x.mul_(y)", "mul_.Tensor", "self on cpu, other on twin"),
+        ("turnout.cat([x, y])", "cat", "tensors[0] on cpu, tensors[1] on twin"),
+        ("x[turnout.tensor([0, 1], device='twin')]", "index.Tensor", "self on cpu, indices[0] on twin"),
+        ("y[turnout.tensor([0, 1])]", "index.Tensor", "self on twin, indices[0] on cpu"),
+        ("x + turnout.tensor(2.0, device='twin')", "add.Tensor", "self on cpu, other on twin"),
+        ("turnout.add(y, y, out=x)", "add.out", "self on twin, out on cpu"),
+        ("turnout.tensor(2.0).add_(turnout.tensor(1.0, device='twin'))", "add_.Tensor", "other on twin, self on cpu"),
+    ],
+)
+def test_a_call_with_tensors_of_two_devices_is_an_error_that_names_both(twin, call, op, places):
+    code = f"x = turnout.ones(2); y = turnout.ones(2, device='twin'); found = error_of(lambda: {call})"
+    assert answer(twin, code) == TWO.format(op=op, places=places)
+
+
+def test_numbers_and_0_dim_tensors_of_the_cpu_mix_with_it(twin):
+    code = """
+y = turnout.ones(2, device="twin")
+two = turnout.tensor(2.0, requires_grad=True)
+made = [y + 2, y * two.detach(), two.detach() - y, turnout.where(y > 0, y, two.detach())]
+(y * two).sum().backward()
+y[0] = two.detach()
+found = [[str(t.device), t.tolist()] for t in [*made, y, two.grad]]
+"""
+    assert answer(twin, code) == [
+        ["twin", [3.0, 3.0]],
+        ["twin", [2.0, 2.0]],
+        ["twin", [1.0, 1.0]],
+        ["twin", [1.0, 1.0]],
+        ["twin", [2.0, 1.0]],
+        ["cpu", 2.0],
+    ]
+
+
+def test_views_writes_and_versions_work_on_it(twin):
+    code = """
+x = turnout.zeros(2, 3, device="twin")
+x[0, 1:] += 5
+x.t()[2].mul_(2)
+found = [x.tolist(), x._version, x.t()._base is x]
+"""
+    assert answer(twin, code) == [[[0.0, 5.0, 10.0], [0.0, 0.0, 0.0]], 3, True]
+
+
+def test_random_numbers_do_not_depend_on_the_backend(twin):
+    code = """
+def draw(device):
+    turnout.manual_seed(3)
+    return turnout.randn(3, 4, device=device).tolist()
+found = draw("twin") == draw("cpu")
+"""
+    assert answer(twin, code) is True
+
+
+def test_naming_the_device_activates_it_and_naming_nothing_does_not(twin):
+    code = """
+from turnout import plugins
+def state():
+    return next(r.state for r in plugins.all_plugins() if r.name == "numpy_twin")
+found = [state()]
+turnout.ones(1) + 1
+found.append(state())
+turnout.ones(1, device="twin")
+found.append(state())
+"""
+    assert answer(twin, code) == ["discovered", "discovered", "active"]
+
+
+def test_tensors_of_a_deactivated_backend_say_so_and_work_again_when_it_is_back(twin):
+    code = """
+from turnout import plugins
+x = turnout.ones(2, device="twin")
+keys = x.keys
+plugins.deactivate("numpy_twin")
+gone = error_of(lambda: x.exp())
+y = turnout.ones(2, device="twin")
+found = [gone.splitlines()[:2], (x + y).tolist(), x.keys == keys == y.keys, (x + y).sum().item()]
+"""
+    gone, *rest = answer(twin, code)
+    assert gone == [
+        "NoKernelError: aten::exp: no kernel for Undefined",
+        "  asked for by  self: a tensor on twin, whose backend is not active",
+    ]
+    assert rest == [[2.0, 2.0], True, 4.0]
+
+
+def test_configuration_switches_it_off_and_the_error_says_where(twin, tmp_path):
+    (tmp_path / "turnout.toml").write_text('[plugins]\ndisable = ["numpy_twin"]\n')
+    found = answer(twin, "found = error_of(lambda: turnout.ones(1, device='twin'))", cwd=tmp_path)
+    manifest = twin.packages() / "fixture_numpy_twin" / "plugin.toml"
+    assert found == (
+        "DisabledError: device 'twin': the plugin numpy_twin is disabled\n"
+        f"  why     plugins.disable names numpy_twin ({tmp_path / 'turnout.toml'}:2)\n"
+        f"  from    fixture-numpy-twin 0.1 ({manifest})\n"
+        "  to fix  take it out, or name it in plugins.enable"
+    )
+
+
+def test_it_can_be_the_default_device(twin, tmp_path):
+    (tmp_path / "turnout.toml").write_text('default_device = "twin"\n')
+    assert answer(twin, "found = str((turnout.ones(2) * 2).device)", cwd=tmp_path) == "twin"

@@ -1,0 +1,202 @@
+"""A functionality installed with pip from outside, a call counter above Autograd: core knows nothing of it."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from installed import Environment
+
+PRELUDE = """
+import json
+import turnout
+from turnout import plugins
+"""
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    environment = Environment(tmp_path_factory.mktemp("counted"))
+    environment.install("counter", "numpy_twin")
+    return environment
+
+
+def answer(environment: Environment, code: str, **options):
+    """What `code` leaves in `found`; a warning is an error."""
+    return environment.answer(f"{PRELUDE}\n{code}\nprint(json.dumps(found))", flags=("-W", "error"), **options)
+
+
+def test_it_counts_the_calls_that_are_made_above_autograd(counted):
+    code = """
+from fixture_counter import counting
+x = turnout.ones(2, requires_grad=True)
+with counting() as found:
+    y = (x * x + 1).relu()
+    y.t()
+    turnout.nn.functional.softmax(y, 0)
+"""
+    # softmax is composite: what it calls is called below the counter.
+    assert answer(counted, code) == {
+        "aten::mul.Tensor": 1,
+        "aten::add.Scalar": 1,
+        "aten::relu": 1,
+        "aten::t": 1,
+        "aten::softmax.int": 1,
+    }
+
+
+def test_it_counts_the_operators_that_backward_calls(counted):
+    code = """
+from fixture_counter import counting
+x = turnout.tensor([1.0, 2.0], requires_grad=True)
+y = (x * x).sum()
+with counting() as found:
+    y.backward()
+assert x.grad.tolist() == [2.0, 4.0]
+"""
+    found = answer(counted, code)
+    assert found["aten::mul.Tensor"] == 2
+    assert "aten::expand" in found
+
+
+def test_tensors_made_before_it_was_activated_are_counted_after(counted):
+    code = """
+x = turnout.ones(2, requires_grad=True)
+y = x * 3
+keys = [x.keys, y.keys]
+before = any(f.name == "CallCounter" for f in turnout.keys.KEYS.functionalities)
+from fixture_counter import counting
+with counting() as counts:
+    z = x + y
+    forward = dict(counts)
+    z.sum().backward()
+assert keys == [x.keys, y.keys]
+found = [before, forward, counts["aten::sum"], x.grad.tolist()]
+"""
+    assert answer(counted, code) == [False, {"aten::add.Tensor": 1}, 1, [4.0, 4.0]]
+
+
+def test_it_counts_on_a_backend_from_outside_whichever_came_first(counted):
+    code = """
+from fixture_counter import counting
+def use_twin():
+    return turnout.ones(2, device="twin")
+def use_counter():
+    plugins.require_functionality("CallCounter")
+for use in ORDER:
+    use()
+x = use_twin().requires_grad_()
+with counting() as counts:
+    (x * x).exp()
+found = dict(counts)
+"""
+    for order in ("use_twin, use_counter", "use_counter, use_twin"):
+        assert answer(counted, code.replace("ORDER", f"({order})")) == {"aten::mul.Tensor": 1, "aten::exp": 1}
+
+
+def test_outside_of_its_block_and_after_deactivation_nothing_is_counted_and_results_are_the_same(counted):
+    code = """
+from fixture_counter import COUNTS, counting
+x = turnout.tensor([1.0, 2.0], requires_grad=True)
+def step():
+    x.grad = None
+    (x.exp() * x).sum().backward()
+    return x.grad.tolist()
+plain = step()
+with counting() as counts:
+    inside = step()
+made = sum(counts.values())
+table = sorted(turnout.ops.aten.exp.default.table())
+plugins.deactivate("counter")
+after = step()
+gone = sorted(set(table) - set(turnout.ops.aten.exp.default.table()))
+with counting() as again:
+    step()
+found = [plain == inside == after, sum(counts.values()) == made > 0, gone, again == counts]
+"""
+    assert answer(counted, code) == [True, True, ["CallCounter"], True]
+
+
+def test_an_error_in_its_block_leaves_the_state_as_it_was(counted):
+    code = """
+from fixture_counter import COUNTS, counting
+from turnout.state import DISPATCH
+state = DISPATCH.get()
+x = turnout.ones(2)
+try:
+    with counting() as counts:
+        x.reshape(7)
+except RuntimeError as error:
+    assert DISPATCH.get() == state, error
+x * x
+found = [dict(counts), DISPATCH.get() == state, COUNTS.get() is None]
+"""
+    assert answer(counted, code) == [{"aten::reshape": 1}, True, True]
+
+
+def test_explain_shows_where_it_stands(counted):
+    code = """
+from fixture_counter import counting
+x = turnout.ones(2, requires_grad=True)
+with counting():
+    found = [step.key for step in turnout.ops.aten.exp.default.plan(turnout.registry.REGISTRY.key_set((x,))).steps]
+    text = str(turnout.explain(turnout.ops.aten.exp.default, x))
+assert "fixture-counter 0.1" in text, text
+"""
+    assert answer(counted, code) == ["CallCounter"]
+
+
+def test_configuration_switches_its_key_off(counted, tmp_path):
+    (tmp_path / "turnout.toml").write_text('[keys]\ndisable = ["CallCounter"]\n')
+    code = """
+from fixture_counter import counting
+x = turnout.ones(2)
+try:
+    with counting() as counts:
+        x * x
+    found = dict(counts)
+except turnout.errors.DisabledError as error:
+    found = str(error)
+"""
+    assert answer(counted, code, cwd=tmp_path) == (
+        "CallCounter was asked for, but keys.disable switches it off\n"
+        f"  set in  {tmp_path / 'turnout.toml'}:2\n"
+        "  to fix  take CallCounter out of keys.disable"
+    )
+
+
+ORDERS = tuple(permutations(("cpu", "numpy_twin", "autograd", "counter")))[::4]  # each in every place; 24 take half a minute
+PERMUTATION = """
+import hashlib
+from fixture_counter import counting
+for name in ORDER:
+    plugins.activate(name)
+plugins.deactivate(ORDER[0], with_dependents=True)
+plugins.activate(ORDER[0])
+
+def work(device):
+    turnout.manual_seed(1)
+    x = turnout.randn(4, 3, device=device).requires_grad_()
+    w = turnout.randn(3, 2, device=device).requires_grad_()
+    with counting() as counts:
+        loss = turnout.nn.functional.cross_entropy(x @ w, turnout.tensor([0, 1, 1, 0], device=device))
+        loss.backward()
+    return loss.item(), x.grad.tolist(), w.grad.tolist(), dict(counts)
+
+from turnout.registry import REGISTRY
+keys = REGISTRY.keys.universe.runtime_keys
+digest = hashlib.sha256()
+for name in sorted(REGISTRY.operators):
+    op = REGISTRY.operators[name]
+    table = op.table()
+    rows = [(key, table[key].reason, table[key].kernel.origin, table[key].kernel.name) for key in keys if key in table]
+    digest.update(repr((name, rows)).encode())
+found = [list(keys), digest.hexdigest(), work("cpu"), work("twin")]
+"""
+
+
+def test_neither_tables_nor_results_depend_on_the_order_of_activation(counted):
+    first, *others = [answer(counted, PERMUTATION.replace("ORDER", repr(order))) for order in ORDERS]
+    assert first[2] == first[3]
+    for order, other in zip(ORDERS[1:], others, strict=True):
+        assert other == first, order
