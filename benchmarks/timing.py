@@ -25,14 +25,14 @@ class Side:
         return self._timer.timeit(number) / number
 
     def number(self, seconds: float) -> int:
-        """How many runs take about that long; at least one. Warms caches up, too."""
+        """How many runs take about that long; at least one."""
+        self.seconds(1)  # the first call compiles, resolves and activates
         number = 1
-        while number < 1 << 24:
-            took = self.seconds(number) * number
-            if took > seconds / 8:
-                return max(1, round(number * seconds / took))
+        while True:
+            took = min(self.seconds(number), self.seconds(number))
+            if took * number > seconds / 8:
+                return max(1, round(seconds / took))
             number *= 4
-        return number
 
 
 class Pair(NamedTuple):

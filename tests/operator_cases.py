@@ -67,7 +67,9 @@ def build(value: Any, dtype: str, make: Callable[[Any, str], Any]) -> Any:
     return value
 
 
-def calls(case: OperatorCase, dtype: str, make: Callable[[Any, str], Any]) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+def calls(
+    case: OperatorCase, dtype: str, make: Callable[[Any, str], Any]
+) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
     """The arguments of every sample, built."""
     for sample in case.samples:
         yield tuple(build(a, dtype, make) for a in sample.args), build(sample.kwargs, dtype, make)
@@ -207,6 +209,7 @@ M = T(values(2, 3))
 POSITIVE = {"low": 0.1, "high": 3.0}
 INDEX = T([1, 0, 1], "int64")
 
+# ruff: noqa: E501 - rows of a table
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
     # ---- pointwise, one argument
@@ -291,6 +294,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("where.self", (S(T([[True], [False]], "bool"), M, T(values(3, seed=3))),), lambda np, c, x, y: np.where(c, x, y), NUMBERS),
     OperatorCase("where.ScalarSelf", (S(T([[True], [False]], "bool"), 2, M),), lambda np, c, x, y: np.where(c, y.dtype.type(x), y), NUMBERS),
     OperatorCase("where.ScalarOther", (S(T([[True], [False]], "bool"), M, 2),), lambda np, c, x, y: np.where(c, x, x.dtype.type(y)), NUMBERS),
+    OperatorCase("where.Scalar", (S(T([True, False], "bool"), 2.5, 3),), lambda np, c, x, y: np.where(c, np.float32(x), np.float32(y)), ("float32",), differentiable=False),
     OperatorCase("clamp", (S(M, -1, 1), S(M, None, 1), S(M, -1)), lambda np, x, a=None, b=None: np.clip(x, a, b), NUMBERS),
     OperatorCase("clamp.Tensor", (S(M, T(values(3, low=-1.0, high=-0.5)), T(values(2, 1, low=0.5, high=1.0))),), lambda np, x, a, b: np.clip(x, a, b)),
     OperatorCase("lerp.Scalar", (S(M, T(values(3, seed=3)), 0.3), S(M, T(values(3, seed=3)), 0.8)), lambda np, x, y, w: x + w * (y - x)),
@@ -364,6 +368,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("unfold", (S(T(values(5)), 0, 3, 1), S(M, 1, 2, 1)), _windows),
     OperatorCase("as_strided", (S(M, [2, 2], [1, 2], 1),), lambda np, x, s, t, o: np.lib.stride_tricks.as_strided(x.reshape(-1)[o:], s, [n * x.itemsize for n in t])),
     OperatorCase("alias", (S(M),), lambda np, x: x),
+    OperatorCase("detach", (S(M),), lambda np, x: x, NUMBERS, differentiable=False),
     OperatorCase("flatten.using_ints", (S(T(values(2, 3, 2)), 1), S(T(1.0))), lambda np, x, a=0: x.reshape(*x.shape[:a], -1)),
     OperatorCase("movedim.int", (S(T(values(2, 3, 2)), 0, -1),), lambda np, x, a, b: np.moveaxis(x, a, b)),
     OperatorCase("movedim.intlist", (S(T(values(2, 3, 4)), [0, 1], [1, 2]),), lambda np, x, a, b: np.moveaxis(x, a, b)),
@@ -403,6 +408,18 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("tril", (S(M), S(T(values(2, 3, 3)), 1)), lambda np, x, k=0: np.tril(x, k), NUMBERS),
     OperatorCase("triu", (S(M), S(T(values(2, 3, 3)), -1)), lambda np, x, k=0: np.triu(x, k), NUMBERS),
     OperatorCase("one_hot", (S(T([0, 2, 1], "int64")), S(T([[0], [1]], "int64"), 3)), lambda np, x, n=-1: np.eye(n if n > 0 else x.max() + 1, dtype=np.int64)[x], ("int64",), differentiable=False),
+    # ---- gradients with a kernel of their own: the first argument is the gradient of the output
+    OperatorCase("threshold_backward", (S(T(values(2, 3, seed=3)), M, 0.5),), lambda np, g, x, t: np.where(x > t, g, 0), differentiable=False),
+    OperatorCase("sigmoid_backward", (S(T(values(2, 3, seed=3)), M),), lambda np, g, y: g * y * (1 - y), differentiable=False),
+    OperatorCase("tanh_backward", (S(T(values(2, 3, seed=3)), M),), lambda np, g, y: g * (1 - y * y), differentiable=False),
+    OperatorCase("gelu_backward", (S(T(values(2, 3, seed=3)), M),), lambda np, g, x: g * ((1 + _erf(np, x / 2 ** 0.5)) / 2 + x * np.exp(-x * x / 2) / (2 * np.pi) ** 0.5), tolerance=1e-7, differentiable=False),
+    OperatorCase("mse_loss_backward", (S(T(2.0), M, T(values(2, 3, seed=3)), 1), S(T(values(2, 3, seed=5)), M, T(values(2, 3, seed=3)), 0)), lambda np, g, x, y, r: g * 2 * (x - y) / (x.size if r == 1 else 1), differentiable=False),
+    OperatorCase("nll_loss_backward", (S(T(2.0), T(values(3, 4)), T([1, 0, 3], "int64"), None, 1, 0, T(2.0)),), lambda np, g, x, t, w, r, i, total: -(np.arange(4) == t[:, None]) * (t != i)[:, None] * g / total, differentiable=False),
+    OperatorCase("native_dropout_backward", (S(M, T([True, False, True], "bool"), 2.0),), lambda np, g, m, k: g * m * k, differentiable=False),
+    OperatorCase("select_backward", (S(T(values(2)), [2, 3], 1, -1),), lambda np, g, s, d, i: np.stack([0 * g, 0 * g, g], axis=1), differentiable=False),
+    OperatorCase("slice_backward", (S(T(values(2)), [5], 0, 1, 5, 2),), lambda np, g, s, d, a, b, k: np.array([0, g[0], 0, g[1], 0], g.dtype), differentiable=False),
+    OperatorCase("diagonal_backward", (S(T(values(2)), [2, 2], 0, 0, 1),), lambda np, g, s, o, a, b: np.diag(g), differentiable=False),
+    OperatorCase("unfold_backward", (S(T(values(2, 3)), [4], 0, 3, 1),), lambda np, g, s, d, n, k: np.append(g[0], 0) + np.append(0, g[1]), differentiable=False),
     # ---- factories that take a tensor
     OperatorCase("zeros_like", (S(M),), lambda np, x: np.zeros_like(x), NUMBERS, differentiable=False),
     OperatorCase("ones_like", (S(M),), lambda np, x: np.ones_like(x), NUMBERS, differentiable=False),

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import operator_cases
 import pytest
-from operator_cases import CASES, OperatorCase
 
+import operator_cases
 import turnout
+from operator_cases import CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import AliasError, DTypeError
 from turnout.operators import Operator

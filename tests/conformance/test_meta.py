@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import operator_cases
 import pytest
-from operator_cases import CASES, OperatorCase
 
+import operator_cases
 import turnout
+from operator_cases import CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import NoDataError
 from turnout.registry import REGISTRY

@@ -10,6 +10,7 @@ import pytest
 from turnout.backends import Backend
 from turnout.devices import device
 from turnout.dtypes import float32
+from turnout.library import custom, groups
 from turnout.registry import REGISTRY, Library
 from turnout.tensors import Tensor, wrap
 
@@ -54,6 +55,12 @@ def backends() -> Iterator[None]:
         library.backend(Rack())
         before = state_of_registry()
         yield
+        # What is made without a library object lives as long as the process: here, as long as the test.
+        for op in list(custom._CUSTOM.values()):
+            op.undo()
+        for kept in groups._KEPT.values():
+            kept.undo()
+        groups._KEPT.clear()
         left = [name for name in REGISTRY.operators if name.partition("::")[0] in ("t", "u", "v")]
         for name in left:
             REGISTRY.operators.pop(name)

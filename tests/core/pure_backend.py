@@ -19,13 +19,18 @@ from turnout.native.tables import register_kernels
 from turnout.native.wrappers import Row
 from turnout.registry import Library
 
-FORMATS = {"float32": "f", "float64": "d", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint64": "Q", "bool": "?"}
+FORMATS = {
+    "float32": "f", "float64": "d", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint64": "Q",
+    "bool": "?",
+}  # fmt: skip
 
 
 class Array:
     """A view of `memory`, a list, by shape, strides and offset."""
 
-    def __init__(self, memory: list[Any], dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0):
+    def __init__(
+        self, memory: list[Any], dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0
+    ):
         self.memory, self.dtype, self.shape, self.strides, self.offset = memory, dtype, shape, strides, offset
 
     def at(self, place: tuple[int, ...]) -> int:

@@ -75,6 +75,8 @@ def test_kernels_may_come_before_the_plugin_of_their_backend_is_active(monkeypat
     from turnout import plugins
 
     class Catalog:
+        found = ()
+
         def key_names(self):
             return ["Hall", "AutogradHall"]
 
@@ -128,11 +130,8 @@ def test_a_kernel_on_arrays_gets_and_returns_the_arrays_of_its_backend():
         lib.impl("f", kernel, "Shelf", arrays=True)
         assert values(turnout.ops.t.f(tensor(1, 2), None, 3, scale=10)) == [30, 60]
         lib.define("g(Tensor x) -> Tensor")
-        lib.impl("g", kernel.__class__(double.__code__, globals()), "Rack")
         lib.impl("g", lambda x: type(x)([-v for v in x.values]), "Shelf", arrays=True)
-        made = turnout.ops.t.g(tensor(1, 2))
-        assert values(made) == [-1, -2]
-        lib.impl("g", lambda x: [7], "Shelf", arrays=True)
+        assert values(turnout.ops.t.g(tensor(1, 2))) == [-1, -2]
 
 
 def test_a_tensor_made_of_a_kernels_array_is_like_any_other():

@@ -111,8 +111,8 @@ def test_two_libraries_at_one_slot_are_a_conflict_that_names_both(registry, libr
         other.impl("lib::f", "CPU", second)
     assert str(caught.value) == (
         "lib::f: two kernels for CPU\n"
-        f"  first   lib-dist 1.2, {first.__qualname__} ({__file__}:{first.__code__.co_firstlineno})\n"
-        f"  second  other-dist 3, {second.__qualname__} ({__file__}:{second.__code__.co_firstlineno})\n"
+        f"  first   lib-dist 1.2, first ({__file__}:{first.__code__.co_firstlineno})\n"
+        f"  second  other-dist 3, second ({__file__}:{second.__code__.co_firstlineno})\n"
         "  to fix  let one of them say allow_override=True, or uninstall one"
     )
     assert state_of(registry) == before

@@ -165,7 +165,7 @@ except turnout.errors.DisabledError as error:
     )
 
 
-ORDERS = tuple(permutations(("cpu", "numpy_twin", "autograd", "counter")))[::4]  # each in every place; 24 take half a minute
+ORDERS = tuple(permutations(("cpu", "numpy_twin", "autograd", "counter")))[::4]  # each comes first in one
 PERMUTATION = """
 import hashlib
 from fixture_counter import counting

@@ -38,7 +38,7 @@ def draw(pick, shape):
         ("squeeze.dims", [dim(), dim()]),
         ("unsqueeze", dim()),
         ("select.int", dim(), pick.randint(-4, 4)),
-        ("slice.Tensor", dim(), pick.choice([None, pick.randint(-5, 5)]), pick.choice([None, pick.randint(-5, 5)]), pick.randint(1, 3)),
+        ("slice.Tensor", dim(), *[pick.choice([None, pick.randint(-5, 5)]) for _ in range(2)], pick.randint(1, 3)),
         ("diagonal", pick.randint(-2, 2), dim(), dim()),
         ("unfold", dim(), pick.randint(0, 4), pick.randint(0, 3)),
         ("narrow", dim(), pick.randint(-3, 3), pick.randint(0, 3)),

@@ -81,9 +81,7 @@ def test_deepcopy_of_a_tensor_with_history_is_refused() -> None:
     x = turnout.tensor([1.0]).requires_grad_() * 2
     with pytest.raises(AliasError) as caught:
         copy.deepcopy(x)
-    assert str(caught.value) == (
-        "deepcopy: only leaves can be copied with their gradient state; use .detach() first"
-    )
+    assert str(caught.value) == ("deepcopy: only leaves can be copied with their gradient state; use .detach() first")
 
 
 def test_copy_shares_memory() -> None:
@@ -114,7 +112,10 @@ Point = namedtuple("Point", "x y")
 @pytest.mark.parametrize(
     ("obj", "text"),
     [
-        ({"a": [1, {2}]}, "save: obj['a'][1] is a set; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
+        (
+            {"a": [1, {2}]},
+            "save: obj['a'][1] is a set; files hold tensors, numbers, strings, None, dicts, lists, tuples",
+        ),
         (Point(1, 2), "save: obj is a Point; files hold tensors, numbers, strings, None, dicts, lists, tuples"),
     ],
 )

@@ -23,9 +23,11 @@ def __getattr__(name: str) -> Any:
     from turnout import plugins
     from turnout.registry import REGISTRY
 
-    plugins.require_functionality("Autograd")
+    with REGISTRY.lock:  # the plugin cannot be deactivated between the two
+        plugins.require_functionality("Autograd")
+        service = REGISTRY.services["Autograd"]
     try:
-        return getattr(REGISTRY.services["Autograd"], name)
+        return getattr(service, name)
     except AttributeError:
         raise AttributeError(f"module 'turnout.autograd' has no attribute {name!r}") from None
 

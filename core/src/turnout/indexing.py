@@ -1,7 +1,7 @@
 """`x[index]` and `x[index] = value`, with PyTorch's meaning, in terms of operators.
 
-Integers, slices, None and `...` become views, one after the other; what remains, tensors and lists, goes to `index` or `index_put_`
-in one call. So an integer takes no part in where the selected dims go, unlike in NumPy.
+Integers, slices, None and `...` become views, one after the other; what remains, tensors and lists, goes to `index` or
+`index_put_` in one call. So an integer takes no part in where the selected dims go, unlike in NumPy.
 """
 
 from __future__ import annotations

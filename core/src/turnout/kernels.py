@@ -76,8 +76,10 @@ class Kernel:
 
     @property
     def source(self) -> str:
-        """`file:line` of the function, or the module of a builtin; "" when neither is known."""
+        """`file:line` of the function, or the module of a builtin, or what a generated variant calls; "" when none is known."""
         fn = self.fn
+        if isinstance(fn, LazyFunction) and fn.path.startswith("autogen:"):
+            return f"calls {fn.path.split(':', 2)[2]}"
         while hasattr(fn, "__wrapped__"):
             fn = fn.__wrapped__
         fn = getattr(fn, "func", fn)

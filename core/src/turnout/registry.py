@@ -280,11 +280,12 @@ class Library:
             schema = f"{namespace or self.name}::{schema}"
         qualified = schema[: schema.index("(")] if trusted else self._checked_name(schema)
         with registry.lock:
-            op = registry.operator(qualified)
+            op = registry.operators.get(qualified) or Operator(registry, qualified)
             if op.is_defined:
                 raise ConflictError(texts.defined_twice(op, self))
             if not trusted:
                 self._check_definition(op, schema)
+            registry.operators[qualified] = op
             op.schema_text = schema
             op.tags = tuple(tags)
             op.defined_by = self

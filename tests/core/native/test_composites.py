@@ -1,4 +1,4 @@
-"""Composite kernels over a backend that has a dozen array kernels: factories, copies, random numbers, joining, gradients of views."""
+"""Composite kernels over a backend of a dozen array kernels: factories, copies, random numbers, joining, gradients of views."""
 
 from __future__ import annotations
 

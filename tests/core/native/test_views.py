@@ -93,13 +93,17 @@ ERRORS = [
     ("slice.Tensor", (0, None, None, -1), ShapeError, "slice: step must be positive, got -1"),
     ("narrow", (1, 2, 2), ShapeError, "narrow: start 2 and length 2 do not lie within dim 1 of length 3"),
     ("unfold", (1, 4, 1), ShapeError, "unfold: size must be 0 to 3, the length of dim 1, got 4"),
-    ("as_strided", ([3], [3], 0), ShapeError, "as_strided: size [3], stride [3] and offset 0 reach element 6 of a storage with 6"),
-    ("split_with_sizes", ([1, 1], 1), ShapeError, "split_with_sizes: sizes [1, 1] must add up to 3, the length of dim 1, and not be negative"),
+    ("as_strided", ([3], [3], 0), ShapeError,
+     "as_strided: size [3], stride [3] and offset 0 reach element 6 of a storage with 6"),
+    ("split_with_sizes", ([1, 1], 1), ShapeError,
+     "split_with_sizes: sizes [1, 1] must add up to 3, the length of dim 1, and not be negative"),
 ]
 # fmt: on
 
 
-@pytest.mark.parametrize(("name", "args", "kind", "text"), ERRORS, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "args", "kind", "text"), ERRORS, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_a_view_that_cannot_be_says_why(name, args, kind, text):
     with pytest.raises(kind) as caught:
         call(name, matrix(), *args)

@@ -169,6 +169,7 @@ class CustomOpDef:
             for group, _ in reversed(self._groups.values()):
                 group.undo()
             self._groups.clear()
+            self._kernels.clear()
             self._definition.undo()
 
     # ---- kernels

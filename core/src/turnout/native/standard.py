@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from turnout.kernels import Kernel
     from turnout.operators import Operator
 
+# Modules whose kernels are of the internal convention and call no operators.
+_CALL_THE_BACKEND = ("turnout.native.views:", "turnout.native.direct:")
+
 LIBRARY = Library("aten", distribution="turnout-core", version="0.1.0")
 
 
@@ -29,7 +32,7 @@ def install() -> None:
     for name, key, path in KERNELS:
         if path.startswith("autogen:"):
             LIBRARY.impl(name, key, LazyFunction(path), binder=_bind_autogen, label="generated variant")
-        elif path.startswith("turnout.native.views:"):
+        elif path.startswith(_CALL_THE_BACKEND):
             LIBRARY.impl(name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
         else:
             LIBRARY.impl(name, key, LazyFunction(path))

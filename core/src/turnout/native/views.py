@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError
-from turnout.shapes.extents import numel, wrap_dim, wrap_dims
+from turnout.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -94,13 +94,10 @@ def viewed_strides(shape: Ints, strides: Ints, wanted: Ints) -> Ints | None:
     Both shapes have the same number of elements. Dims of the old shape that follow each other in memory without a gap form a
     block; every block must be cut into whole new dims.
     """
+    row_major = contiguous_strides(shape)
+    if strides == row_major or 0 in shape:
+        return row_major if wanted == shape else contiguous_strides(wanted)
     made = [1] * len(wanted)
-    if 0 in shape:
-        step = 1
-        for d in range(len(wanted) - 1, -1, -1):
-            made[d] = step
-            step *= max(wanted[d], 1)
-        return tuple(made)
     d = len(wanted) - 1
     old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
     i = len(old) - 1
@@ -190,7 +187,9 @@ def expand(shape: Ints, strides: Ints, offset: int, size: Sequence[int], implici
             lengths.append(n)
             steps.append(0)
         else:
-            raise ShapeError(f"expand: shape {list(shape)} does not expand to {list(size)}: {own} against {n} at dim {d}")
+            raise ShapeError(
+                f"expand: shape {list(shape)} does not expand to {list(size)}: {own} against {n} at dim {d}"
+            )
     return tuple(lengths), tuple(steps), offset
 
 
@@ -278,7 +277,13 @@ def select_int(shape: Ints, strides: Ints, offset: int, dim: int, index: int) ->
 
 @one_view
 def slice_Tensor(
-    shape: Ints, strides: Ints, offset: int, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    shape: Ints,
+    strides: Ints,
+    offset: int,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
 ) -> Geometry:
     """start:end:step of a dim; bounds as in Python, the step is positive."""
     if not shape:
@@ -323,7 +328,11 @@ def unfold(shape: Ints, strides: Ints, offset: int, dimension: int, size: int, s
     if not shape:
         return (size,), (1,), offset
     windows = (length - size) // step + 1
-    return (*shape[:d], windows, *shape[d + 1 :], size), (*strides[:d], step * stride, *strides[d + 1 :], stride), offset
+    return (
+        (*shape[:d], windows, *shape[d + 1 :], size),
+        (*strides[:d], step * stride, *strides[d + 1 :], stride),
+        offset,
+    )
 
 
 def as_strided(
@@ -363,9 +372,7 @@ def unbind_int(shape: Ints, strides: Ints, offset: int, dim: int = 0) -> list[Ge
 
 
 @several_views
-def split_Tensor(
-    shape: Ints, strides: Ints, offset: int, split_size: int, dim: int = 0
-) -> list[Geometry]:
+def split_Tensor(shape: Ints, strides: Ints, offset: int, split_size: int, dim: int = 0) -> list[Geometry]:
     """Parts of `split_size` along a dim, the last one shorter if need be."""
     if not shape:
         raise ShapeError("split: a 0-dim tensor has no dimension to split")
@@ -400,4 +407,3 @@ def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int
         found.append(((*shape[:d], n, *shape[d + 1 :]), strides, at))
         at += n * strides[d]
     return found
-

@@ -25,7 +25,9 @@ def broadcast(a: Ints, b: Ints) -> Ints:
     for i, length in enumerate(short, lead):
         if shape[i] != length and length != 1:
             if shape[i] != 1:
-                raise ShapeError(f"shapes {list(a)} and {list(b)} do not broadcast: {long[i]} against {length} at dim {i}")
+                raise ShapeError(
+                    f"shapes {list(a)} and {list(b)} do not broadcast: {long[i]} against {length} at dim {i}"
+                )
             shape[i] = length
     return tuple(shape)
 
@@ -41,7 +43,7 @@ def broadcast_all(shapes: Iterable[Ints]) -> Ints:
 def expands_to(shape: Ints, wanted: Ints) -> bool:
     """Whether a shape broadcasts to exactly `wanted`."""
     lead = len(wanted) - len(shape)
-    return lead >= 0 and all([n in (1, w) for n, w in zip(shape, wanted[lead:], strict=True)])
+    return lead >= 0 and all(n in (1, w) for n, w in zip(shape, wanted[lead:], strict=True))
 
 
 def wrap_dim(dim: int, ndim: int) -> int:
@@ -64,14 +66,15 @@ def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
 
 def contiguous_strides(shape: Sequence[int]) -> Ints:
     """Row-major strides in elements; a length of 0 counts as 1."""
-    strides = []
+    if len(shape) == 1:
+        return (1,)
     step = 1
-    for length in reversed(shape):
+    strides = []
+    for length in shape[::-1]:
         strides.append(step)
         if length > 1:
             step *= length
-    strides.reverse()
-    return tuple(strides)
+    return tuple(strides[::-1])
 
 
 def is_dense(shape: Ints, strides: Ints) -> bool:

@@ -54,7 +54,7 @@ def _plain_indices(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[list
 def _indexed_shape(self: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, ...]:
     """What indexing gives: the broadcast shape of the index tensors in place of the dims they index, in front when the
     dims are not adjacent."""
-    shape = self.array.shape
+    shape: tuple[int, ...] = self.array.shape
     at = [d for d, index in enumerate(indices) if index is not None]
     selected: tuple[int, ...] = ()
     for d in at:
@@ -125,9 +125,13 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None 
         return
     _index_dtype(name, index)
     if len(shape) != len(wanted):
-        raise ShapeError(f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'self', {list(shape)}")
+        raise ShapeError(
+            f"{name}: 'index' of shape {list(wanted)} must have as many dimensions as 'self', {list(shape)}"
+        )
     if any(n > shape[d] for d, n in enumerate(wanted) if d != dim):
-        raise ShapeError(f"{name}: 'index' of shape {list(wanted)} is longer than 'self', {list(shape)}, apart from dim {dim}")
+        raise ShapeError(
+            f"{name}: 'index' of shape {list(wanted)} is longer than 'self', {list(shape)}, apart from dim {dim}"
+        )
     if src is None:
         return
     source = src.array.shape or (1,)

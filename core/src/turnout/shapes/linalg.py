@@ -78,5 +78,7 @@ def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 
     check_alpha(alpha, dtype)
     shape = product.shape
     if not expands_to(self.array.shape, shape):
-        raise ShapeError(f"addmm: 'self' of shape {list(self.array.shape)} does not expand to the product's {list(shape)}")
+        raise ShapeError(
+            f"addmm: 'self' of shape {list(self.array.shape)} does not expand to the product's {list(shape)}"
+        )
     return product

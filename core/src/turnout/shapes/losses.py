@@ -33,7 +33,9 @@ def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype:
     """The gradient with respect to the input, in the input's dtype."""
     shape = grad_output.array.shape
     if output.array.shape != shape:
-        raise ShapeError(f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}")
+        raise ShapeError(
+            f"grad_output of shape {list(shape)} must have the shape of output, {list(output.array.shape)}"
+        )
     wrap_dim(dim, len(shape))
     return Out(shape, input_dtype)
 
@@ -73,7 +75,9 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
     if target.dtype is not int64 and target.dtype is not uint8:
         raise DTypeError(f"nll_loss: 'target' must hold class indices in int64 or uint8, got {target.dtype.name}")
     if weight is not None and weight.array.shape != shape[-1:]:
-        raise ShapeError(f"nll_loss: 'weight' must be one number per class, [{shape[-1]}], got {list(weight.array.shape)}")
+        raise ShapeError(
+            f"nll_loss: 'weight' must be one number per class, [{shape[-1]}], got {list(weight.array.shape)}"
+        )
     if weight is not None and weight.dtype is not self.dtype:
         raise DTypeError(f"nll_loss: 'weight' must have dtype {self.dtype.name}, got {weight.dtype.name}")
 

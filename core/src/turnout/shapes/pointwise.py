@@ -201,7 +201,9 @@ def pow(self: Any, other: Any) -> Out | Result:
     computed = common_dtype(self, other)
     _refuse(computed, "pow", BOOL)
     if computed.category == INT and other.__class__ is int and other < 0:
-        raise TurnoutError("pow: integers to negative integer powers have no integer result; convert to a float dtype first")
+        raise TurnoutError(
+            "pow: integers to negative integer powers have no integer result; convert to a float dtype first"
+        )
     return _two(self, other, computed)
 
 
@@ -317,5 +319,3 @@ def gelu_backward(grad_output: Tensor, self: Tensor, approximate: str = "none") 
     """The gradient of gelu."""
     _approximation(approximate)
     return _backward(grad_output, self, "self")
-
-

@@ -104,7 +104,8 @@ def extreme_dim(self: Tensor, dim: int, keepdim: bool = False) -> Result:
 
 def arg_extreme(self: Tensor, dim: int | None = None, keepdim: bool = False) -> Out:
     """Indices in int64: into one dim, or into the flattened tensor for None."""
-    _ordered(self, "argmax/argmin")
+    if _ordered(self, "argmax/argmin") is bool_:
+        raise DTypeError("argmax/argmin is not defined for bool tensors; convert to an integer dtype first")
     shape = self.array.shape
     dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
     _some(shape, dims, "argmax/argmin")

@@ -30,8 +30,10 @@ def softmaxes(xp: Any) -> Table:
         return xp.add.reduce(x, dim, keepdims=True) if x.shape else x
 
     def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        powers = xp.exp(shifted(self, dim))
-        return finished(powers / total(powers, dim), half_to_float, self, out)
+        x = shifted(self, dim)
+        powers = xp.exp(x, x if x.shape else None)
+        value = xp.true_divide(powers, total(powers, dim), powers if x.shape else None)
+        return finished(value, half_to_float, self, out)
 
     def log_softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
         x = shifted(self, dim)
@@ -123,9 +125,9 @@ def squares(xp: Any) -> Table:
         values = xp.square(distance)
         if reduction == NONE:
             return store(xp, out, values)
-        total = xp.asarray(xp.add.reduce(values, None))
+        total = xp.add.reduce(values, None)
         if reduction == MEAN:
-            total = xp.true_divide(total, xp.asarray(values.size).astype(total.dtype))
+            total = xp.true_divide(total, values.size)
         return store(xp, out, total)
 
     def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int, out: Any) -> Any:

@@ -305,7 +305,13 @@ def activations(xp: Any) -> Table:
 
     def sigmoid(self: Any, out: Any = None) -> Any:
         wide = widen(xp, self)
-        return store(xp, out, 1 / (1 + xp.exp(-wide)), self.dtype)
+        value = xp.exp(xp.negative(wide))
+        if value.shape:
+            value += 1
+            xp.reciprocal(value, value)
+        else:
+            value = 1 / (1 + value)
+        return store(xp, out, value, self.dtype)
 
     def relu(self: Any, out: Any = None) -> Any:
         if self.dtype.kind in "bc":

@@ -39,6 +39,11 @@ def _count(self: Any, axis: Any) -> int:
     return count
 
 
+def row_major(xp: Any, value: Any) -> Any:
+    """A reduction's new result: array modules order its memory as the input's, Turnout's results are row-major."""
+    return value if len(value.shape) < 2 or value.flags.c_contiguous else xp.ascontiguousarray(value)
+
+
 def _keep(xp: Any, value: Any, self: Any, keepdim: bool) -> Any:
     """The result of a reduction over all dims with all of them kept as 1."""
     return value.reshape((1,) * len(self.shape)) if keepdim else value
@@ -52,15 +57,21 @@ def sums(xp: Any) -> Table:
             raise NotImplementedError("a conversion needs an output")
         if is_half(self if out is None else out):
             wide = ufunc.reduce(self, axis, xp.float32, None, keepdim)
-            return store(xp, out, wide, None if out is not None else self.dtype)
+            return store(xp, out, wide) if out is not None else row_major(xp, wide.astype(self.dtype))
         if out is None:
-            return ufunc.reduce(self, axis, None, None, keepdim)
+            return row_major(xp, ufunc.reduce(self, axis, None, None, keepdim))
         return ufunc.reduce(self, axis, out.dtype, out, keepdim)
 
+    plus = xp.add.reduce
+
     def sum_all(self: Any, dtype: Any, out: Any = None) -> Any:
+        if out is None and dtype is None and self.dtype.itemsize != 2:
+            return plus(self, None)
         return reduced(xp.add, self, None, False, dtype, out)
 
     def sum_dims(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any = None) -> Any:
+        if out is None and dtype is None and self.dtype.itemsize != 2:
+            return row_major(xp, plus(self, axes(self, dim), None, None, keepdim))
         return reduced(xp.add, self, axes(self, dim), keepdim, dtype, out)
 
     def mean_dims(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any = None) -> Any:
@@ -69,7 +80,8 @@ def sums(xp: Any) -> Table:
         axis = axes(self, dim)
         target = self.dtype if out is None else out.dtype
         total = xp.add.reduce(self, axis, xp.float32 if target.itemsize == 2 else target, None, keepdim)
-        return store(xp, out, xp.true_divide(total, xp.asarray(_count(self, axis)).astype(total.dtype)))
+        value = xp.true_divide(total, _count(self, axis))
+        return store(xp, out, value) if out is not None else row_major(xp, value)
 
     def mean_all(self: Any, dtype: Any, out: Any = None) -> Any:
         return mean_dims(self, None, False, dtype, out)
@@ -102,10 +114,12 @@ def extremes(xp: Any) -> Table:
     """Largest and smallest, and where they are. NaN counts as both; of equal elements the first is meant."""
 
     def amax(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
-        return xp.maximum.reduce(self, axes(self, dim), None, out, keepdim)
+        value = xp.maximum.reduce(self, axes(self, dim), None, out, keepdim)
+        return value if out is not None else row_major(xp, value)
 
     def amin(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
-        return xp.minimum.reduce(self, axes(self, dim), None, out, keepdim)
+        value = xp.minimum.reduce(self, axes(self, dim), None, out, keepdim)
+        return value if out is not None else row_major(xp, value)
 
     def max_all(self: Any, out: Any = None) -> Any:
         return xp.maximum.reduce(self, None, None, out)
@@ -188,12 +202,12 @@ def moments(xp: Any) -> Table:
         x = widen(xp, self)
         axis = axes(x, dim)
         count = _count(x, axis)
-        mean = xp.asarray(xp.add.reduce(x, axis, keepdims=True)) / xp.asarray(count).astype(x.real.dtype)
+        mean = xp.true_divide(xp.add.reduce(x, axis, keepdims=True), count)
         distance = x - mean
         squares = (distance * xp.conj(distance)).real
-        total = xp.asarray(xp.add.reduce(squares, axis, keepdims=keepdim))
+        total = xp.add.reduce(squares, axis, keepdims=keepdim)
         freedom = max(count - (1 if correction is None else correction), 0)
-        return xp.true_divide(total, xp.asarray(freedom).astype(total.dtype))
+        return xp.true_divide(total, freedom)
 
     def var(self: Any, dim: Any, correction: Any, keepdim: bool, out: Any) -> Any:
         return store(xp, out, variance(self, dim, correction, keepdim))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
@@ -79,7 +81,13 @@ def _rows(op: Operator, entries: dict[str, Entry], everything: bool) -> Iterator
         elif everything or entry.kernel is None or not entry.kernel.is_fallthrough:
             found = entry_facts(key, entry)
             at = f" at {entry.key}" if entry.key != key else ""
-            yield (key, found["kernel"] or "-", found["reason"] + at, found["distribution"], found["source"])
+            yield (key, found["kernel"] or "-", found["reason"] + at, found["distribution"], _short(found["source"]))
+
+
+def _short(source: str) -> str:
+    """A path as it is imported, `turnout_cpu/kernels.py:57`: without the folder of sys.path that it is in."""
+    folders = [folder + os.sep for folder in sys.path if folder and source.startswith(folder + os.sep)]
+    return source[len(max(folders, key=len, default="")) :]
 
 
 @click.command(context_settings={"ignore_unknown_options": True})

@@ -8,7 +8,7 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
 from turnout.errors import CallError, DTypeError, ShapeError
 from turnout.generated import operators as aten
-from turnout.native.composites.factories import check_layout, keeps_layout, place
+from turnout.native.direct import check_layout, keeps_layout, place
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
 from turnout.shapes.extents import contiguous_strides, expands_to, numel, preserved_strides
@@ -99,7 +99,12 @@ def to_dtype(
 
 
 def to_device(
-    self: Tensor, device: Device, dtype: DType, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+    self: Tensor,
+    device: Device,
+    dtype: DType,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """On another device, in another dtype."""
     return _to(self, dtype, device, copy, memory_format)
@@ -174,6 +179,8 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         _zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
     else:
+        if isinstance(value, complex) and self.dtype.category != COMPLEX:
+            raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
         made = aten.where__ScalarSelf(mask, value, self)
     return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
 
@@ -181,7 +188,9 @@ def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """The same, written into self, to which the mask is broadcast."""
     if not expands_to(mask.array.shape, self.array.shape):
-        raise ShapeError(f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}")
+        raise ShapeError(
+            f"masked_fill_: 'mask' of shape {list(mask.array.shape)} does not expand to {list(self.array.shape)}"
+        )
     aten.copy_(self, masked_fill(self, mask, value))
     return self
 

@@ -1,182 +1,25 @@
-"""Factories: `empty` asks the backend, all others fill what it gives.
-
-A factory is reached with its device resolved, by BackendSelect; `new_*` and `*_like` take what is not given from a tensor.
-"""
+"""Factories of sequences and patterns, written in operators. Those that fill with one value are in `native.direct`."""
 
 from __future__ import annotations
 
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from turnout.devices import Device, default_device
-from turnout.dtypes import FLOAT, DType, get_default_dtype, int64
-from turnout.errors import ShapeError, TurnoutError
+from turnout.dtypes import FLOAT, get_default_dtype, int64
+from turnout.errors import ShapeError
 from turnout.generated import operators as aten
 from turnout.native.wrappers import resize_output
 from turnout.registry import find_operator
-from turnout.shapes.extents import preserved_strides
 from turnout.shapes.promotion import number_dtype
-from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    Sizes = Sequence[int]
-
-
-def place(device: Device | None) -> Device:
-    """A device as tensors have it: the default one for None, with its index where the backend has several."""
-    wanted = default_device() if device is None else device
-    return wanted.backend.resolve_device(wanted)
-
-
-def _shape(size: Sizes) -> tuple[int, ...]:
-    shape = tuple(size)
-    for n in shape:
-        if n < 0:
-            raise ShapeError(f"a tensor cannot have shape {list(shape)}: {n} is no length")
-    return shape
-
-
-def check_layout(layout: Any) -> None:
-    """Raise for any layout but the strided one."""
-    if layout is not None and layout != "strided":
-        raise TurnoutError(f"layout must be turnout.strided, got {layout!r}")
-
-
-def keeps_layout(memory_format: Any) -> bool:
-    """Whether a memory format means the layout of the original. Raises for formats that do not exist here."""
-    if memory_format in (None, "preserve_format"):
-        return True
-    if memory_format == "contiguous_format":
-        return False
-    raise TurnoutError(f"memory_format must be contiguous_format or preserve_format, got {memory_format!r}")
-
-
-# ---- uninitialised
-
-
-def empty(
-    size: Sizes, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
-    pin_memory: bool | None = None, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """A tensor of unspecified contents, row-major. `pin_memory` is accepted and has no effect."""
-    if layout is not None or memory_format is not None:
-        check_layout(layout)
-        keeps_layout(memory_format)
-    where = place(device)
-    return wrap(where.backend.empty(_shape(size), dtype or get_default_dtype(), where), where)
-
-
-def empty_strided(
-    size: Sizes, stride: Sizes, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
-    pin_memory: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """The same with strides in elements."""
-    check_layout(layout)
-    if len(size) != len(stride):
-        raise ShapeError(f"empty_strided: size {list(size)} and stride {list(stride)} must be equally long")
-    where = place(device)
-    return wrap(where.backend.empty(_shape(size), dtype or get_default_dtype(), where, tuple(stride)), where)
-
-
-def empty_like(
-    self: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
-    pin_memory: bool | None = None, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """A tensor of self's shape, layout, dtype and device, as far as nothing else is asked for."""
-    check_layout(layout)
-    strides = preserved_strides(self) if keeps_layout(memory_format) else None
-    wanted = {"dtype": dtype or self.dtype, "device": device or self.device}
-    if strides is None:
-        return _made(aten.empty__memory_format(self.shape, **wanted))
-    return _made(aten.empty_strided(self.shape, strides, **wanted))
-
-
-def new_empty(
-    self: Tensor, size: Sizes, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
-    pin_memory: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """A tensor of another shape, of self's dtype and device unless told otherwise."""
-    return _made(aten.empty__memory_format(size, dtype=dtype or self.dtype, layout=layout, device=device or self.device))
-
-
-def new_empty_strided(
-    self: Tensor, size: Sizes, stride: Sizes, *, dtype: DType | None = None, layout: Any = None,
-    device: Device | None = None, pin_memory: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """The same with strides in elements."""
-    return _made(aten.empty_strided(size, stride, dtype=dtype or self.dtype, layout=layout, device=device or self.device))
+    from turnout.tensors import Tensor
 
 
 def _made(tensor: Any) -> Tensor:
     """What a stub returned, for the type checker."""
     made: Tensor = tensor
     return made
-
-
-# ---- filled with one value
-
-
-def zeros(
-    size: Sizes, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
-    pin_memory: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """Zeros."""
-    return _made(aten.zero_(aten.empty__memory_format(size, dtype=dtype, layout=layout, device=device)))
-
-
-def ones(
-    size: Sizes, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
-    pin_memory: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """Ones."""
-    return _made(aten.fill___Scalar(aten.empty__memory_format(size, dtype=dtype, layout=layout, device=device), 1))
-
-
-def full(
-    size: Sizes, fill_value: Any, *, dtype: DType | None = None, layout: Any = None, device: Device | None = None,
-    pin_memory: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """One value everywhere; its Python type gives the dtype."""
-    dtype = dtype or number_dtype(fill_value)
-    return _made(aten.fill___Scalar(aten.empty__memory_format(size, dtype=dtype, layout=layout, device=device), fill_value))
-
-
-def zeros_like(self: Tensor, **options: Any) -> Tensor:
-    """Zeros like self."""
-    return _made(aten.zero_(aten.empty_like(self, **options)))
-
-
-def ones_like(self: Tensor, **options: Any) -> Tensor:
-    """Ones like self."""
-    return _made(aten.fill___Scalar(aten.empty_like(self, **options), 1))
-
-
-def full_like(self: Tensor, fill_value: Any, **options: Any) -> Tensor:
-    """One value everywhere, like self: in its dtype, whatever the value's type."""
-    return _made(aten.fill___Scalar(aten.empty_like(self, **options), fill_value))
-
-
-def new_zeros(self: Tensor, size: Sizes, **options: Any) -> Tensor:
-    """Zeros of another shape."""
-    return _made(aten.zero_(aten.new_empty(self, size, **options)))
-
-
-def new_ones(self: Tensor, size: Sizes, **options: Any) -> Tensor:
-    """Ones of another shape."""
-    return _made(aten.fill___Scalar(aten.new_empty(self, size, **options), 1))
-
-
-def new_full(self: Tensor, size: Sizes, fill_value: Any, **options: Any) -> Tensor:
-    """One value in another shape."""
-    return _made(aten.fill___Scalar(aten.new_empty(self, size, **options), fill_value))
-
-
-def scalar_tensor(s: Any, **options: Any) -> Tensor:
-    """A 0-dim tensor of one value, in the default dtype unless told otherwise."""
-    options["dtype"] = options.get("dtype") or get_default_dtype()
-    return _made(aten.full((), s, **options))
 
 
 # ---- sequences

@@ -21,7 +21,9 @@ def layer_norm(
     """Mean 0 and variance 1 over the last dims, which have `normalized_shape`; then times weight plus bias."""
     shape = tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape:
-        raise ShapeError(f"layer_norm: normalized_shape {list(shape)} must be the last dims of shape {list(input.shape)}")
+        raise ShapeError(
+            f"layer_norm: normalized_shape {list(shape)} must be the last dims of shape {list(input.shape)}"
+        )
     for name, parameter in (("weight", weight), ("bias", bias)):
         if parameter is not None and parameter.shape != shape:
             raise ShapeError(f"layer_norm: '{name}' must have shape {list(shape)}, got {list(parameter.shape)}")
@@ -47,7 +49,8 @@ def embedding(
     if padding_idx >= 0:
         padding = aten.unsqueeze(aten.eq__Scalar(flat, padding_idx), 1)
         rows = aten.where__self(padding, aten.detach(rows), rows)
-    return aten.reshape(rows, (*indices.shape, weight.shape[1]))
+    rows = aten.reshape(rows, (*indices.shape, weight.shape[1]))
+    return rows
 
 
 def _check_probability(p: float) -> None:

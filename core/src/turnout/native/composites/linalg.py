@@ -45,7 +45,9 @@ def _batched(self: Tensor, other: Tensor) -> Tensor:
     a, b = left.shape, right.shape
     batch = broadcast(a[:-2], b[:-2])
     if a[-1] != b[-2]:
-        raise ShapeError(f"matmul: shapes {list(self.shape)} and {list(other.shape)} do not match: {a[-1]} against {b[-2]}")
+        raise ShapeError(
+            f"matmul: shapes {list(self.shape)} and {list(other.shape)} do not match: {a[-1]} against {b[-2]}"
+        )
     count = numel(batch)
     x = aten.reshape(aten.expand(left, (*batch, *a[-2:])), (count, *a[-2:]))
     y = aten.reshape(aten.expand(right, (*batch, *b[-2:])), (count, *b[-2:]))
@@ -69,7 +71,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def outer(self: Tensor, vec2: Tensor) -> Tensor:
     """All products of the elements of two vectors."""
     if self.ndim != 1 or vec2.ndim != 1:
-        raise ShapeError(f"outer: both operands must have one dimension, got shapes {list(self.shape)} and {list(vec2.shape)}")
+        raise ShapeError(
+            f"outer: both operands must have one dimension, got shapes {list(self.shape)} and {list(vec2.shape)}"
+        )
     made: Tensor = aten.mul__Tensor(aten.unsqueeze(self, 1), vec2)
     return made
 

@@ -9,7 +9,7 @@ from turnout.devices import Device
 from turnout.dtypes import FLOAT, DType, bfloat16, float16, float32, float64, get_default_dtype, int64
 from turnout.errors import DTypeError, ShapeError, TurnoutError
 from turnout.generated import operators as aten
-from turnout.native.composites.factories import place
+from turnout.native.direct import place
 from turnout.random import Generator, default_generator
 from turnout.shapes.extents import numel
 from turnout.tensors import Tensor, wrap

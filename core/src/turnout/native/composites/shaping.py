@@ -32,7 +32,7 @@ def reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     own = self.shape
     wanted = inferred_shape(shape, numel(own), "reshape")
     made: Tensor
-    if viewed_strides(own, self.stride(), wanted) is not None:
+    if self.is_contiguous() or viewed_strides(own, self.stride(), wanted) is not None:
         made = aten.view(self, wanted)
     else:
         made = aten._unsafe_view(aten.clone(self, memory_format="contiguous_format"), wanted)
@@ -58,9 +58,7 @@ def flatten_using_ints(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> T
     if start > end:
         raise ShapeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
     shape = self.shape
-    if n == 0:
-        return aten.reshape(self, (1,))
-    if start == end:
+    if start == end and n:
         return self
     wanted = (*shape[:start], numel(shape[start : end + 1]), *shape[end + 1 :])
     made: Tensor = aten.reshape(self, wanted)
@@ -87,9 +85,11 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
         raise ShapeError(f"chunk: chunks must be positive, got {chunks}")
     n = self.shape[wrap_dim(dim, self.ndim)]
     size = -(-n // chunks)
+    made: list[Tensor]
     if n == 0:
-        return aten.split_with_sizes(self, (0,) * chunks, dim)
-    made: list[Tensor] = aten.split__Tensor(self, size, dim)
+        made = aten.split_with_sizes(self, (0,) * chunks, dim)
+    else:
+        made = aten.split__Tensor(self, size, dim)
     return made
 
 
@@ -103,11 +103,13 @@ def movedim_intlist(self: Tensor, source: Sequence[int], destination: Sequence[i
     n = self.ndim
     if len(source) != len(destination):
         raise ShapeError(f"movedim: source {list(source)} and destination {list(destination)} must be equally long")
-    if not source:
-        return aten.alias(self)
     goes = dict(zip(wrap_dims(destination, n), wrap_dims(source, n), strict=True))
+    made: Tensor
+    if not source:
+        made = aten.alias(self)
+        return made
     rest = iter([d for d in range(n) if d not in goes.values()])
-    made: Tensor = aten.permute(self, [goes[d] if d in goes else next(rest) for d in range(n)])
+    made = aten.permute(self, [goes[d] if d in goes else next(rest) for d in range(n)])
     return made
 
 

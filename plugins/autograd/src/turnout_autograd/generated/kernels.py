@@ -1882,21 +1882,25 @@ class LogSoftmaxBackwardDataBackward0(Node):
 class NllLossForwardBackward0(Node):
     __slots__ = ('self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'ignore_index', 'reduction', 'total_weight', 'total_weight_version')
     op_name = 'aten::nll_loss_forward'
-    unary = True
 
     def backward(node, grad, edges):
-        self = node.self
-        s = self.storage
-        if (self.ver if s is None else s.ver) != node.self_version: spoiled(node, 'self', self, node.self_version)
-        target = node.target
-        s = target.storage
-        if (target.ver if s is None else s.ver) != node.target_version: spoiled(node, 'target', target, node.target_version)
-        weight = check_optional(node, 'weight', node.weight, node.weight_version)
-        total_weight = check_saved(node, 'total_weight', node.total_weight, node.total_weight_version)
-        ignore_index = node.ignore_index
-        reduction = node.reduction
-        grad_self = nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total_weight)
-        return grad_self
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version: spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version: spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            total_weight = check_saved(node, 'total_weight', node.total_weight, node.total_weight_version)
+            ignore_index = node.ignore_index
+            reduction = node.reduction
+            grad_self = nll_loss_backward(grad, self, target, weight, reduction, ignore_index, total_weight)
+        grad_weight = None
+        if edges[1] is not None:
+            refuse(node, 'weight', 'class weights are taken as constants')
+        return grad_self, grad_weight
 
     def release(node):
         node.self = FREED
@@ -1928,7 +1932,10 @@ class NllLossBackwardBackward0(Node):
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[1])
-        return grad_grad_output, grad_self
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'class weights are taken as constants')
+        return grad_grad_output, grad_self, grad_weight
 
     def release(node):
         node.target = FREED
@@ -2042,18 +2049,22 @@ class NativeDropoutBackward0(Node):
 class NativeDropoutBackwardBackward0(Node):
     __slots__ = ('mask', 'mask_version', 'scale', 'metas')
     op_name = 'aten::native_dropout_backward'
-    unary = True
 
     def backward(node, grad, edges):
-        mask = node.mask
-        s = mask.storage
-        if (mask.ver if s is None else s.ver) != node.mask_version: spoiled(node, 'mask', mask, node.mask_version)
-        scale = node.scale
-        grad_grad_output = native_dropout_backward(grad, mask, scale)
-        metas = node.metas
-        if metas is not None:
-            grad_grad_output = fit(grad_grad_output, metas[0])
-        return grad_grad_output
+        grad_grad_output = None
+        if edges[0] is not None:
+            mask = node.mask
+            s = mask.storage
+            if (mask.ver if s is None else s.ver) != node.mask_version: spoiled(node, 'mask', mask, node.mask_version)
+            scale = node.scale
+            grad_grad_output = native_dropout_backward(grad, mask, scale)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_mask = None
+        if edges[1] is not None:
+            refuse(node, 'mask', 'it is a mask')
+        return grad_grad_output, grad_mask
 
     def release(node):
         node.mask = FREED
@@ -8677,27 +8688,34 @@ def kernel_of_nll_loss_forward(op):
             return call(below, self, target, weight, reduction, ignore_index)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
-        tracked = tracks_self
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        tracked = tracks_self | tracks_weight
         if not tracked:
             return call(below, self, target, weight, reduction, ignore_index)
         node = NllLossForwardBackward0()
         node.seq = next_seq()
         node.extra = None
-        node.edges = (self.node or self,)
-        node.self = self
-        s = self.storage
-        node.self_version = self.ver if s is None else s.ver
-        node.target = target
-        s = target.storage
-        node.target_version = target.ver if s is None else s.ver
-        node.weight = weight
-        node.weight_version = version_of(weight)
-        node.ignore_index = ignore_index
-        node.reduction = reduction
+        node.edges = ((self.node or self) if tracks_self else None, (weight.node or weight) if tracks_weight else None)
+        if tracks_self:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.ignore_index = ignore_index
+            node.reduction = reduction
         result = call(below, self, target, weight, reduction, ignore_index)
         result_0, result_1 = result
-        node.total_weight = result_1
-        node.total_weight_version = result_1.version()
+        if tracks_self:
+            node.total_weight = result_1
+            node.total_weight_version = result_1.version()
         attach(result_0, node, tracked)
         return result
 
@@ -8722,13 +8740,18 @@ def kernel_of_nll_loss_backward(op):
         tracks_grad_output = grad_output.gmask & enabled
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
-        tracked = tracks_grad_output | tracks_self
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        tracked = tracks_grad_output | tracks_self | tracks_weight
         if not tracked:
             return call(below, grad_output, self, target, weight, reduction, ignore_index, total_weight)
         node = NllLossBackwardBackward0()
         node.seq = next_seq()
         node.extra = None
-        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None, (weight.node or weight) if tracks_weight else None)
         if tracks_grad_output:
             node.target = target
             s = target.storage
@@ -8738,7 +8761,7 @@ def kernel_of_nll_loss_backward(op):
             node.ignore_index = ignore_index
             node.reduction = reduction
         result = call(below, grad_output, self, target, weight, reduction, ignore_index, total_weight)
-        node.metas = unlike(result, grad_output, self)
+        node.metas = unlike(result, grad_output, self, weight)
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node
@@ -8900,19 +8923,31 @@ def kernel_of_native_dropout_backward(op):
             return call(below, grad_output, mask, scale)
         if grad_output.view_of is not None: refresh(grad_output)
         tracks_grad_output = grad_output.gmask & enabled
-        tracked = tracks_grad_output
+        if mask.view_of is not None: refresh(mask)
+        tracks_mask = mask.gmask & enabled
+        tracked = tracks_grad_output | tracks_mask
         if not tracked:
             return call(below, grad_output, mask, scale)
         node = NativeDropoutBackwardBackward0()
         node.seq = next_seq()
         node.extra = None
-        node.edges = (grad_output.node or grad_output,)
-        node.mask = mask
-        s = mask.storage
-        node.mask_version = mask.ver if s is None else s.ver
-        node.scale = scale
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (mask.node or mask) if tracks_mask else None)
+        if tracks_grad_output:
+            node.mask = mask
+            s = mask.storage
+            node.mask_version = mask.ver if s is None else s.ver
+            node.scale = scale
         result = call(below, grad_output, mask, scale)
-        node.metas = unlike(result, grad_output)
+        if tracks_grad_output and grad_output.node is not None or tracks_mask and mask.node is not None:
+            a = grad_output.array
+            b = mask.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is mask.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, mask)
+        else:
+            node.metas = None
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node

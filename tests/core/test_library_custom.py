@@ -1,0 +1,347 @@
+"""`custom_op`: definition, kernels by device, replacement, switching off, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from library_backend import backends, source, state_of_registry, tensor, values  # noqa: F401
+
+import turnout
+from turnout import Tensor, library
+from turnout.errors import (
+    CallError,
+    ConflictError,
+    DeviceError,
+    KernelSignatureError,
+    NoKernelError,
+    RegistrationError,
+    SchemaError,
+    StaleOperatorError,
+)
+from turnout.errors.library import KernelResultError, LibraryError
+from turnout.library import Library, custom_op
+from turnout.registry import REGISTRY
+
+
+def refused(error, call):
+    before = state_of_registry()
+    with pytest.raises(error) as caught:
+        call()
+    assert state_of_registry() == before
+    return str(caught.value)
+
+
+def double(x: Tensor) -> Tensor:
+    return tensor(*[2 * v for v in values(x)])
+
+
+def test_a_function_becomes_an_operator_for_all_devices():
+    @custom_op("t::double", mutates_args=())
+    def f(x: Tensor, n: int = 2, *, flag: bool = False) -> Tensor:
+        return tensor(*[n * v for v in values(x)])
+
+    assert values(f(tensor(1, 2))) == [2, 4]
+    assert values(f(tensor(1, 2), n=3)) == [3, 6]
+    assert values(turnout.ops.t.double(tensor(1, on="rack"), 5)) == [5]
+    assert str(f.operator.schema) == "t::double(Tensor x, SymInt n=2, *, bool flag=False) -> Tensor"
+    assert repr(f) == "<CustomOpDef(t::double)>"
+
+
+def test_it_may_be_called_as_a_function_with_a_schema_and_for_one_device():
+    f = custom_op("t::f", lambda x, n: double(x), mutates_args=(), device_types="shelf", schema="(Tensor x, int n) -> Tensor")
+    assert values(f(tensor(1), 3)) == [2]
+    with pytest.raises(NoKernelError) as caught:
+        f(tensor(1, on="rack"), 3)
+    assert str(caught.value).startswith("t::f: no kernel for Rack\n  asked for by  x: Tensor float32 [1] on rack")
+
+
+def test_each_device_has_its_kernel_and_the_newest_counts():
+    f = custom_op("t::f", double, mutates_args=())
+
+    @f.register_kernel("shelf")
+    def _(x):
+        return tensor(100)
+
+    library.register_kernel(f, ["rack"], lambda x: tensor(7))
+    assert (values(f(tensor(1))), values(f(tensor(1, on="rack")))) == ([100], [7])
+    library.register_kernel("t::f", "shelf", lambda x: tensor(200))
+    assert values(f(tensor(1))) == [200]
+
+
+def test_a_kernel_on_arrays_serves_a_custom_operator():
+    f = custom_op("t::f", lambda x: type(x)([-v for v in x.values]), mutates_args=(), schema="(Tensor x) -> Tensor", arrays=True)
+    assert values(f(tensor(1, 2))) == [-1, -2]
+    f.register_kernel("shelf", lambda x: x, arrays=True)
+    with pytest.raises(KernelResultError, match="the result shares memory with x"):
+        f(tensor(1))
+
+
+def test_a_kernel_can_be_switched_off_for_a_while():
+    f = custom_op("t::f", double, mutates_args=())
+    f.register_kernel("shelf", lambda x: tensor(100))
+    with pytest.raises(ZeroDivisionError), f.set_kernel_enabled("shelf", False):
+        assert values(f(tensor(1))) == [2]
+        with f.set_kernel_enabled("shelf"):
+            assert values(f(tensor(1))) == [100]
+        f.register_kernel("shelf", lambda x: tensor(200))
+        assert values(f(tensor(1))) == [2]
+        raise ZeroDivisionError
+    assert values(f(tensor(1))) == [200]
+    text = "t::f: set_kernel_enabled('rack') has no effect, no kernel is registered for it; there are shelf"
+    with pytest.warns(UserWarning) as caught, f.set_kernel_enabled("rack", False):
+        assert values(f(tensor(1, on="rack"))) == [2]
+    assert str(caught[0].message) == text
+
+
+def test_writes_of_a_kernel_are_counted():
+    @custom_op("t::fill", mutates_args=["x"])
+    def fill(x: Tensor, value: float) -> None:
+        x.array.values[:] = [value]
+
+    x = tensor(1)
+    before = x._version
+    assert fill(x, 3.0) is None
+    assert values(x) == [3.0] and x._version == before + 1
+
+
+def test_unknown_writes_are_writes_of_every_tensor():
+    f = custom_op("t::f", lambda x, y: None, mutates_args="unknown", schema="(Tensor(a!) x, Tensor(b!) y) -> ()")
+    assert [a.name for a in f.operator.schema.mutated_arguments] == ["x", "y"]
+
+
+def test_a_second_definition_replaces_the_first_and_all_it_registered():
+    first = custom_op("t::f", double, mutates_args=())
+    first.register_kernel("shelf", lambda x: tensor(100))
+    handle = first.operator
+
+    def other(x: Tensor, n: int) -> Tensor:
+        return tensor(n)
+
+    second = custom_op("t::f", other, mutates_args=())
+    assert values(second(tensor(1), 5)) == [5]
+    assert list(REGISTRY.find("t::f").kernels) == ["Meta", "CompositeExplicitAutograd"]
+    second.undo()
+    with pytest.raises(StaleOperatorError):
+        handle(tensor(1))
+
+
+def test_a_second_definition_that_is_refused_leaves_the_first():
+    first = custom_op("t::f", double, mutates_args=())
+    with Library("t", "FRAGMENT") as lib:
+        lib.define("f.more(Tensor x, SymInt n) -> Tensor")
+        lib.impl("f", double, "Rack")
+
+        def other(x: Tensor, y: int) -> Tensor:
+            return x
+
+        def none() -> Tensor:
+            return tensor(0)
+
+        assert "two overloads tie" in refused(SchemaError, lambda: custom_op("t::f", other, mutates_args=()))
+        assert "kernel does not fit" in refused(KernelSignatureError, lambda: custom_op("t::f", none, mutates_args=()))
+        refused(DeviceError, lambda: custom_op("t::f", double, mutates_args=(), device_types="shel"))
+        refused(ConflictError, lambda: custom_op("t::f", double, mutates_args=(), device_types="rack"))
+        elsewhere = {"__name__": "another_package", "custom_op": custom_op, "double": double}
+        text = refused(ConflictError, lambda: exec("custom_op('t::f', double, mutates_args=())", elsewhere))
+        assert text == "t::f is a custom operator already\n  first   t\n  second  t\n  to fix  use a namespace of your own"
+        assert values(first(tensor(1))) == [2]
+
+
+def test_an_operator_that_is_no_custom_one_is_not_replaced():
+    with Library("t", "DEF") as lib:
+        lib.define("f(Tensor x) -> Tensor")
+        assert refused(ConflictError, lambda: custom_op("t::f", double, mutates_args=())).startswith("t::f is defined already")
+
+
+def test_kernels_of_other_libraries_conflict_with_a_custom_operators():
+    f = custom_op("t::f", double, mutates_args=())
+    with Library("t", "IMPL") as lib:
+        lib.impl("f", double, "Shelf")
+        refused(ConflictError, lambda: f.register_kernel("shelf", double))
+        refused(ConflictError, lambda: f.register_kernel(["rack", "shelf"], double))
+        refused(RegistrationError, lambda: lib.impl("f", double))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "text"),
+    [
+        ("f", {}, LibraryError, "custom_op: an operator is named 'namespace::name', got 'f'"),
+        (3, {}, LibraryError, "custom_op: an operator is given by its name, as an operator or as what custom_op returned, got int"),
+        (
+            "prim::f",
+            {},
+            LibraryError,
+            "Library: no operator can be defined in namespace 'prim', it is reserved\n  asked   custom_op\n"
+            "  to fix  use a name of your own",
+        ),
+        (
+            "t::f",
+            {"schema": "f(Tensor x) -> Tensor"},
+            LibraryError,
+            "custom_op: the schema is written without a name, as '(Tensor x) -> Tensor', got 'f(Tensor x) -> Tensor'",
+        ),
+        (
+            "t::f",
+            {"schema": "(Tensor(a!) x) -> ()"},
+            LibraryError,
+            "t::f: mutates_args and schema disagree\n  mutates_args  nothing\n  schema        x: t::f(Tensor(a!) x) -> ()",
+        ),
+        (
+            "t::f",
+            {"schema": "(Tensor x) -> Tensor", "mutates_args": ["x"]},
+            LibraryError,
+            "t::f: mutates_args and schema disagree\n  mutates_args  x\n  schema        nothing: t::f(Tensor x) -> Tensor",
+        ),
+    ],
+)
+def test_what_custom_op_refuses(name, options, error, text):
+    options = {"mutates_args": (), **options}
+    assert refused(error, lambda: custom_op(name, double, **options)) == text
+
+
+def test_a_function_that_cannot_be_called_or_read_is_refused():
+    assert refused(CallError, lambda: custom_op("t::f", mutates_args=())(3)) == "custom_op: a kernel is a function, got int 3"
+    assert refused(SchemaError, lambda: custom_op("t::f", lambda x: x, mutates_args=())).startswith(
+        "infer_schema: parameter x has no annotation"
+    )
+    f = custom_op("t::f", double, mutates_args=())
+    assert refused(CallError, lambda: f.register_kernel("shelf", 3)) == "register_kernel: a kernel is a function, got int 3"
+    assert refused(CallError, lambda: f.register_fake(3)) == "register_fake: a kernel is a function, got int 3"
+    assert refused(CallError, lambda: f.register_autograd(double, setup_context=3)) == (
+        "register_autograd: a kernel is a function, got int 3"
+    )
+    assert refused(KernelSignatureError, lambda: f.register_kernel("shelf", lambda: 0)).startswith("kernel does not fit")
+    assert refused(KernelSignatureError, lambda: f.register_fake(lambda: 0)).startswith("kernel does not fit")
+
+
+def test_kernels_by_device_need_something_to_choose_by():
+    def make(n: int) -> Tensor:
+        return tensor(*range(n))
+
+    text = (
+        "t::f: kernels by device need a tensor or an argument 'Device device' to choose by\n"
+        "  schema  t::f(SymInt n) -> Tensor\n"
+        "  to fix  add the argument, or register one kernel for all devices (device_types=None)"
+    )
+    assert refused(LibraryError, lambda: custom_op("t::f", make, mutates_args=(), device_types="shelf")) == text
+    f = custom_op("t::f", make, mutates_args=())
+    assert values(f(2)) == [0, 1]
+    assert refused(LibraryError, lambda: f.register_kernel("shelf", make)) == text
+
+
+def test_a_factory_finds_its_kernel_by_the_device():
+    def make(n: int, device: turnout.Device) -> Tensor:
+        return tensor(*range(n), on=device.type)
+
+    f = custom_op("t::f", make, mutates_args=(), device_types=["shelf", "rack"])
+    assert f(2, "rack").device.type == "rack"
+
+
+# ---- what kernels return
+
+
+def returned(kernel, schema, *args, mutates=()):
+    """The text of the error for what a kernel returns."""
+    f = custom_op("t::r", kernel, mutates_args=mutates, schema=schema)
+    with pytest.raises(KernelResultError) as caught:
+        f(*args)
+    return str(caught.value)
+
+
+def aliased(kernel, found):
+    return (
+        f"t::r: a custom operator's kernel may not return an input or a view of one\n  found   {found}\n"
+        f"  kernel  {source(kernel)}\n  to fix  return a copy, such as x.clone()"
+    )
+
+
+def test_a_kernel_may_not_return_an_input_or_a_view():
+    def same(x):
+        return x
+
+    def alias(x):
+        return x.new_alias(x.array, 0)
+
+    def wrapped(x):
+        return turnout.tensors.wrap(x.array, x.device)
+
+    def element(xs):
+        return xs[1]
+
+    def inputs(xs):
+        return list(xs)
+
+    def twice(x):
+        made = tensor(1)
+        return made, made
+
+    one = "(Tensor x) -> Tensor"
+    x, y = tensor(1), tensor(2)
+    assert returned(same, one, x) == aliased(same, "the result is x")
+    assert returned(alias, one, x) == aliased(alias, "the result shares memory with x")
+    assert returned(wrapped, one, x) == aliased(wrapped, "the result shares memory with x")
+    assert returned(same, "(Tensor? x) -> Tensor", x) == aliased(same, "the result is x")
+    assert returned(element, "(Tensor[] xs) -> Tensor", [x, y]) == aliased(element, "the result is xs[1]")
+    assert returned(inputs, "(Tensor[] xs) -> Tensor[]", [x]) == aliased(inputs, "the result[0] is xs[0]")
+    assert returned(twice, "(Tensor x) -> (Tensor, Tensor)", x) == aliased(twice, "result 1 is result 0")
+
+
+def test_what_the_schema_shares_may_be_returned():
+    def fill(x):
+        x.array.values[:] = [9]
+        return x
+
+    def view(x):
+        return x.new_alias(x.array, 0)
+
+    x = tensor(1)
+    f = custom_op("t::r", fill, mutates_args=["x"], schema="(Tensor(a!) x) -> Tensor(a!)")
+    assert f(x) is x
+    g = custom_op("t::s", view, mutates_args=(), schema="(Tensor(a) x) -> Tensor(a)")
+    assert g(x).array is x.array
+
+
+def test_a_written_argument_is_returned_itself():
+    def other(x):
+        return tensor(1)
+
+    assert returned(other, "(Tensor(a!) x) -> Tensor(a!)", tensor(1), mutates=["x"]) == (
+        "t::r: its schema returns the written x, its kernel something else\n  schema  t::r(Tensor(a!) x) -> Tensor(a!)\n"
+        f"  kernel  {source(other)}\n  to fix  return x itself"
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "returns", "expected", "found"),
+    [
+        (3, "Tensor", "a Tensor as the result", "int"),
+        ([3], "Tensor", "a Tensor as the result", "list of int"),
+        (3, "Tensor[]", "a list of tensors as the result", "int"),
+        ((), "(Tensor, int)", "2 values", "0 values"),
+        (3, "(Tensor, int)", "2 values", "int"),
+        ((3, 3), "(Tensor, int)", "a Tensor as result 0", "int"),
+        (3, "()", "nothing", "int"),
+    ],
+)
+def test_a_result_of_another_type_is_an_error(result, returns, expected, found):
+    def kernel(x):
+        return result
+
+    assert returned(kernel, f"(Tensor x) -> {returns}", tensor(1)) == (
+        f"t::r: its kernel must return {expected}, got {found}\n  schema  t::r(Tensor x) -> {returns}\n"
+        f"  kernel  {source(kernel)}"
+    )
+
+
+def test_none_stands_for_an_undefined_tensor():
+    f = custom_op("t::r", lambda x: (None, 4), mutates_args=(), schema="(Tensor x) -> (Tensor, int)")
+    assert f(tensor(1)) == (None, 4)
+
+
+def test_an_array_kernel_that_returns_something_else_is_an_error():
+    def kernel(x, n):
+        return None
+
+    f = custom_op("t::r", kernel, mutates_args=(), schema="(Tensor x, int[] n) -> Tensor[]", arrays=True)
+    with pytest.raises(KernelResultError) as caught:
+        f(tensor(1), [1])
+    assert str(caught.value).startswith("t::r: its kernel must return a list of tensors as the result, got None")

@@ -1,0 +1,207 @@
+"""The functions of `turnout.library` that need no Library object."""
+
+from __future__ import annotations
+
+import pytest
+from library_backend import backends, source, state_of_registry, tensor, values  # noqa: F401
+
+import turnout
+from turnout import library
+from turnout.errors import (
+    CallError,
+    ConflictError,
+    DeviceError,
+    KernelSignatureError,
+    RegistrationError,
+    SchemaError,
+    UnknownOperatorError,
+)
+from turnout.errors.library import LibraryError
+from turnout.library import Library
+from turnout.registry import REGISTRY
+
+
+def double(x):
+    return tensor(*[2 * v for v in values(x)])
+
+
+def refused(error, call):
+    before = state_of_registry()
+    with pytest.raises(error) as caught:
+        call()
+    assert state_of_registry() == before
+    return str(caught.value)
+
+
+def test_an_operator_is_defined_and_implemented_by_functions():
+    library.define("t::f", "(Tensor x) -> Tensor", tags=("core",))
+    library.impl("t::f", "shelf", double)
+    assert values(turnout.ops.t.f(tensor(1))) == [2]
+    assert turnout.ops.t.f.default.tags == ("core",)
+
+
+def test_impl_is_a_decorator_that_returns_the_function():
+    library.define("t::f", "(Tensor x) -> Tensor")
+
+    @library.impl("t::f", ["shelf", "Rack"])
+    def kernel(x):
+        return "kernel"
+
+    assert turnout.ops.t.f(tensor(1)) == turnout.ops.t.f(tensor(1, on="rack")) == kernel(None) == "kernel"
+
+
+def test_the_default_type_serves_every_backend():
+    library.define("t::f", "(Tensor x) -> Tensor")
+    library.impl("t::f", "default", lambda x: "any")
+    assert list(turnout.ops.t.f.default.kernels) == ["CompositeExplicitAutograd"]
+    assert turnout.ops.t.f(tensor(1, on="rack")) == "any"
+
+
+def test_a_kernel_may_be_for_a_device_whose_plugin_is_not_active(monkeypatch):
+    from turnout import plugins
+    from turnout.plugins import providers
+
+    class Catalog:
+        found = ()
+
+        def key_names(self):
+            return ["Hall"]
+
+    monkeypatch.setattr(plugins, "catalog", Catalog)
+    monkeypatch.setattr(providers, "data", lambda: {"hall": {"devices": ["hall"], "backends": ["Hall"]}})
+    library.impl("t::f", "hall", double)
+    library.define("t::f", "(Tensor x) -> Tensor")
+    assert list(REGISTRY.find("t::f").kernels) == ["Hall"]
+    assert refused(DeviceError, lambda: library.impl("t::f", "hal", double)) == (
+        "'hal' is neither a device type nor a dispatch key; did you mean 'hall'?\n  devices  hall, rack, shelf\n"
+        "  also     'default' for all of them"
+    )
+
+
+def test_within_a_package_the_newest_kernel_wins_and_between_packages_it_is_a_conflict():
+    library.define("t::f", "(Tensor x) -> Tensor")
+    library.impl("t::f", "shelf", lambda x: "old")
+    library.impl("t::f", "shelf", lambda x: "new")
+    assert turnout.ops.t.f(tensor(1)) == "new"
+    elsewhere = {"__name__": "another_package.module", "library": library}
+    text = refused(ConflictError, lambda: exec("library.impl('t::f', 'shelf', lambda x: 'theirs')", elsewhere))
+    assert text.startswith("t::f: two kernels for Shelf\n  first   t, <lambda> (")
+
+
+def test_kernels_for_several_types_are_registered_for_all_or_for_none():
+    def other(x):
+        return x
+
+    library.define("t::f", "(Tensor x) -> Tensor")
+    with Library("t", "IMPL", "Rack") as lib:
+        lib.impl("f", other)
+        refused(ConflictError, lambda: library.impl("t::f", ["shelf", "rack"], double))
+
+
+def test_a_library_decides_how_long_a_registration_lives():
+    with Library("t", "DEF") as lib:
+        library.define("t::f", "(Tensor x) -> Tensor", lib=lib)
+        library.impl("t::f", "shelf", double, lib=lib)
+        library.register_kernel("t::f", "rack", double, lib=lib)
+        assert values(turnout.ops.t.f(tensor(1, on="rack"))) == [2]
+    assert REGISTRY.packet("t", "f") is None
+
+
+def test_the_older_forms_take_a_library_first():
+    with Library("t", "DEF") as lib:
+
+        @library.define(lib, "f(Tensor x) -> Tensor")
+        def f(x):
+            return turnout.ops.t.g(x)
+
+        lib.define("g(Tensor x) -> Tensor")
+
+        @library.impl(lib, "g", "Shelf")
+        def g(x):
+            return double(x)
+
+        assert list(turnout.ops.t.f.default.kernels) == ["CompositeImplicitAutograd"]
+        assert values(f(tensor(1))) == values(turnout.ops.t.f(tensor(1))) == values(g(tensor(1))) == [2]
+
+
+def test_register_kernel_takes_operators_and_arrays():
+    library.define("t::f", "(Tensor x) -> Tensor")
+    library.register_kernel(turnout.ops.t.f.default, "shelf", lambda x: type(x)([5.0]), arrays=True)
+
+    @library.register_kernel("t::f", None)
+    def everywhere(x):
+        return "everywhere"
+
+    assert values(turnout.ops.t.f(tensor(1))) == [5.0]
+    assert turnout.ops.t.f(tensor(1, on="rack")) == "everywhere"
+
+
+def test_what_define_refuses():
+    assert refused(LibraryError, lambda: library.define("f", "(Tensor x) -> Tensor")) == (
+        "define: an operator is named 'namespace::name', got 'f'"
+    )
+    assert refused(LibraryError, lambda: library.define(3, "(Tensor x) -> Tensor")) == (
+        "define: an operator is given by its name, as an operator or as what custom_op returned, got int"
+    )
+    assert refused(LibraryError, lambda: library.define("t::f", "f(Tensor x) -> Tensor")) == (
+        "define: the schema is written without a name, as '(Tensor x) -> Tensor', got 'f(Tensor x) -> Tensor'"
+    )
+    assert refused(LibraryError, lambda: library.define("t::f", "(Tensor x)")) == (
+        "define: the schema is written without a name, as '(Tensor x) -> Tensor', got '(Tensor x)'"
+    )
+    assert "expected" in refused(SchemaError, lambda: library.define("t::f", "(Tensor x, Tensor x) -> Tensor"))
+
+
+def test_what_the_other_functions_refuse():
+    library.define("t::f", "(Tensor x) -> Tensor")
+    for api in ("impl", "register_kernel"):
+        function = getattr(library, api)
+        assert refused(CallError, lambda api=api, function=function: function("t::f", "shelf", 3)) == (
+            f"{api}: a kernel is a function, got int 3"
+        )
+        assert refused(LibraryError, lambda api=api, function=function: function("f", "shelf", double)) == (
+            f"{api}: an operator is named 'namespace::name', got 'f'"
+        )
+    assert refused(LibraryError, lambda: library.register_kernel(3, "shelf", double)) == (
+        "register_kernel: an operator is given by its name, as an operator or as what custom_op returned, got int"
+    )
+    assert refused(KernelSignatureError, lambda: library.impl("t::f", "shelf", lambda: 0)).startswith(
+        "kernel does not fit its schema"
+    )
+    assert refused(CallError, lambda: library.register_fake("t::f", 3)) == "register_fake: a kernel is a function, got int 3"
+    assert refused(CallError, lambda: library.register_autograd("t::f", 3)) == (
+        "register_autograd: a kernel is a function, got int 3"
+    )
+    assert refused(UnknownOperatorError, lambda: library.register_autograd("t::h", double)).startswith("no operator t::h")
+
+
+def test_a_gradient_rule_needs_a_functional_operator_with_positional_tensors():
+    library.define("t::w", "(Tensor(a!) x) -> ()")
+    library.define("t::v", "(Tensor(a) x) -> Tensor(a)")
+    library.define("t::k", "(Tensor x, *, Tensor y, int n) -> Tensor")
+    for name in ("t::w", "t::v"):
+        text = refused(RegistrationError, lambda name=name: library.register_autograd(name, double))
+        assert text == (
+            f"{name}: a gradient rule needs an operator that writes nothing and returns no view\n"
+            f"  schema  {REGISTRY.find(name).schema}\n"
+            "  to fix  give the rule to a functional operator, and call that"
+        )
+    assert refused(RegistrationError, lambda: library.register_autograd("t::k", double)) == (
+        "t::k: a gradient rule answers for positional tensors only\n  found   y after '*'\n"
+        "  schema  t::k(Tensor x, *, Tensor y, int n) -> Tensor\n  to fix  declare them before '*'"
+    )
+
+
+def test_a_gradient_rule_costs_plain_calls_nothing_and_activates_nothing():
+    from turnout import plugins
+
+    active = set(plugins.ACTIVE)
+    library.define("t::f", "(Tensor x) -> Tensor")
+    library.impl("t::f", "shelf", double)
+    library.register_autograd("t::f", lambda ctx, grad: grad)
+    assert values(turnout.ops.t.f(tensor(1))) == [2]
+    plan = REGISTRY.find("t::f").plan(REGISTRY.key_set([tensor(1)]))
+    assert plan.key == "Shelf" and ("AutogradShelf", "left out: no argument requires a gradient") in [
+        (step.key, step.verdict) for step in plan.steps
+    ]
+    assert plugins.ACTIVE == active

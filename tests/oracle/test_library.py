@@ -1,0 +1,341 @@
+"""The same programs against `torch.library` and `turnout.library`: porting one is changing the import."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+import turnout  # noqa: E402
+
+RUN = iter(range(10**6))
+
+
+def answers(program):
+    """What a program returns, or the builtin kinds of the error it raises, from both. `ns` is a namespace of its own."""
+    found = []
+    for framework in (torch, turnout):
+        ns = f"oracle{next(RUN)}"
+        try:
+            found.append(plain(program(framework, framework.library, ns)))
+        except Exception as error:  # noqa: BLE001 - which one is what is compared
+            kinds = {RuntimeError, ValueError, TypeError, NotImplementedError, AttributeError, AssertionError}
+            found.append(("raised", {kind for kind in kinds if isinstance(error, kind)}))
+        gc.collect()
+    return found
+
+
+def plain(value):
+    """Tensors as lists, everything else as it is."""
+    if isinstance(value, (torch.Tensor, turnout.Tensor)):
+        return value.detach().tolist()
+    if isinstance(value, (tuple, list)):
+        return type(value)(plain(v) for v in value)
+    return value
+
+
+def numpy_sin(framework, library, ns, **options):
+    def sin(x):
+        return framework.from_numpy(np.sin(x.numpy()))
+
+    sin.__annotations__ = {"x": framework.Tensor, "return": framework.Tensor}
+    return library.custom_op(f"{ns}::sin", mutates_args=(), **options)(sin)
+
+
+def custom_op_computes(f, library, ns):
+    op = numpy_sin(f, library, ns)
+    x = f.tensor([0.5, 1.0])
+    return op(x), getattr(f.ops, ns).sin(x), getattr(f.ops, ns).sin.default(x)
+
+
+def kernels_by_device(f, library, ns):
+    op = numpy_sin(f, library, ns, device_types="cpu")
+    op.register_kernel("cpu", lambda x: x * 2)
+    library.register_kernel(f"{ns}::sin", "cuda", lambda x: x)
+    return op(f.tensor([1.0]))
+
+
+def switched_off(f, library, ns):
+    op = numpy_sin(f, library, ns)
+    op.register_kernel("cpu", lambda x: x * 2)
+    x = f.tensor([1.0])
+    with op.set_kernel_enabled("cpu", enabled=False):
+        off = op(x)
+    return off, op(x)
+
+
+def gradient(f, library, ns):
+    op = numpy_sin(f, library, ns)
+
+    def setup_context(ctx, inputs, output):
+        (x,) = inputs
+        ctx.save_for_backward(x)
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos()
+
+    op.register_autograd(backward, setup_context=setup_context)
+    x = f.tensor([0.5, 1.0], requires_grad=True)
+    op(x).sum().backward()
+    (first,) = f.autograd.grad(op(x).sum(), x, create_graph=True)
+    (second,) = f.autograd.grad(first.sum(), x)
+    with f.no_grad():
+        quiet = op(x).requires_grad
+    return x.grad, first, second, quiet
+
+
+def gradient_of_lists(f, library, ns):
+    seen = []
+
+    def scaled(xs, w):
+        return [x * w for x in xs]
+
+    scaled.__annotations__ = {"xs": list[f.Tensor], "w": float, "return": list[f.Tensor]}
+    op = library.custom_op(f"{ns}::scaled", scaled, mutates_args=())
+
+    def setup_context(ctx, inputs, output):
+        ctx.w = inputs[1]
+
+    def backward(ctx, grads):
+        seen.append(ctx.needs_input_grad)
+        return [g * ctx.w for g in grads], None
+
+    op.register_autograd(backward, setup_context=setup_context)
+    x, y = f.tensor([1.0], requires_grad=True), f.tensor([2.0])
+    a, b = op([x, y], 3.0)
+    (a + b).sum().backward()
+    return a, b, x.grad, seen
+
+
+def gradient_with_keyword_arguments(f, library, ns):
+    def scaled(x, *, n=4):
+        return x * n
+
+    scaled.__annotations__ = {"x": f.Tensor, "n": int, "return": f.Tensor}
+    op = library.custom_op(f"{ns}::scaled", scaled, mutates_args=())
+
+    def setup_context(ctx, inputs, keyword_only_inputs, output):
+        ctx.n = keyword_only_inputs["n"]
+
+    op.register_autograd(lambda ctx, grad: grad * ctx.n, setup_context=setup_context)
+    x = f.tensor([1.0], requires_grad=True)
+    (op(x) + op(x, n=7)).sum().backward()
+    return x.grad
+
+
+def the_newest_rule_counts(f, library, ns):
+    library.define(f"{ns}::twice", "(Tensor x) -> Tensor")
+    library.impl(f"{ns}::twice", "cpu", lambda x: x * 2)
+    library.register_autograd(f"{ns}::twice", lambda ctx, grad: grad * 2)
+    library.register_autograd(f"{ns}::twice", lambda ctx, grad: grad * 3)
+    x = f.tensor([1.0], requires_grad=True)
+    getattr(f.ops, ns).twice(x).sum().backward()
+    return x.grad
+
+
+def no_gradient_rule(f, library, ns):
+    def plus_one(x):
+        return x + 1
+
+    plus_one.__annotations__ = {"x": f.Tensor, "return": f.Tensor}
+    op = library.custom_op(f"{ns}::plus_one", plus_one, mutates_args=())
+    y = op(f.tensor([1.0], requires_grad=True))
+    assert y.requires_grad
+    y.sum().backward()
+
+
+def wrong_number_of_gradients(f, library, ns):
+    library.define(f"{ns}::mul", "(Tensor x, Tensor y) -> Tensor")
+    library.impl(f"{ns}::mul", "cpu", lambda x, y: x * y)
+    library.register_autograd(f"{ns}::mul", lambda ctx, grad: grad)
+    x = f.tensor([1.0], requires_grad=True)
+    getattr(f.ops, ns).mul(x, x).sum().backward()
+
+
+def writes_are_counted(f, library, ns):
+    def fill(x, value):
+        x.fill_(value)
+
+    fill.__annotations__ = {"x": f.Tensor, "value": float, "return": None}
+    op = library.custom_op(f"{ns}::fill", fill, mutates_args={"x"})
+    x = f.tensor([1.0])
+    before = x._version
+    return op(x, 5.0), x, x._version > before
+
+
+def an_input_is_returned(f, library, ns):
+    library.define(f"{ns}::unused", "(Tensor x) -> Tensor")
+    op = library.custom_op(f"{ns}::same", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor")
+    op(f.tensor([1.0]))
+
+
+def a_view_is_returned(f, library, ns):
+    op = library.custom_op(f"{ns}::view", lambda x: x[1:], mutates_args=(), schema="(Tensor x) -> Tensor")
+    op(f.tensor([1.0, 2.0]))
+
+
+def one_result_twice(f, library, ns):
+    def twice(x):
+        made = x + 1
+        return made, made
+
+    op = library.custom_op(f"{ns}::twice", twice, mutates_args=(), schema="(Tensor x) -> (Tensor, Tensor)")
+    op(f.tensor([1.0]))
+
+
+def a_missing_backend_kernel(f, library, ns):
+    numpy_sin(f, library, ns, device_types="cuda")(f.tensor([1.0]))
+
+
+def fake_kernels(f, library, ns):
+    op = numpy_sin(f, library, ns)
+    op.register_fake(lambda x: x.new_empty(x.shape))
+    made = op(f.empty(2, 3, device="meta"))
+    return tuple(made.shape), made.device.type
+
+
+def a_missing_fake_kernel(f, library, ns):
+    numpy_sin(f, library, ns)(f.empty(2, device="meta"))
+
+
+def library_objects(f, library, ns):
+    lib = library.Library(ns, "DEF")
+    lib.define("f(Tensor x, int n=2, *, int m=3) -> Tensor")
+    lib.impl("f", lambda x, n=2, *, m=3: x * n * m, "CPU")
+    kernels = library.Library(ns, "IMPL", "AutogradCPU")
+    kernels.impl("f", library.fallthrough_kernel)
+    x = f.tensor([1.0])
+    ops = getattr(f.ops, ns)
+    return ops.f(x), ops.f(x, 5), ops.f(x, m=7), ops.f.default(x, 1, m=1)
+
+
+def older_forms(f, library, ns):
+    lib = library.Library(ns, "DEF")
+
+    @library.define(lib, "f(Tensor x) -> Tensor")
+    def composite(x):
+        return x + 1
+
+    lib.define("g(Tensor x) -> Tensor")
+
+    @library.impl(lib, "g", "CPU")
+    def kernel(x):
+        return x + 2
+
+    x = f.tensor([1.0])
+    return getattr(f.ops, ns).f(x), getattr(f.ops, ns).g(x), composite(x), kernel(x)
+
+
+def a_collected_library(f, library, ns):
+    lib = library.Library(ns, "DEF")
+    lib.define("f(Tensor x) -> Tensor")
+    lib.impl("f", lambda x: x + 1, "CPU")
+    before = getattr(f.ops, ns).f(f.tensor([1.0]))
+    del lib
+    gc.collect()
+    library.Library(ns, "DEF")
+    assert before.tolist() == [2.0]
+    getattr(f.ops, ns).f(f.tensor([1.0]))
+
+
+def a_kernel_before_the_definition(f, library, ns):
+    library.impl(f"{ns}::f", "default", lambda x: x + 1)
+    library.define(f"{ns}::f", "(Tensor x) -> Tensor")
+    return getattr(f.ops, ns).f(f.tensor([1.0]))
+
+
+def a_redefinition(f, library, ns):
+    first = numpy_sin(f, library, ns)
+    second = library.custom_op(f"{ns}::sin", lambda x: x + 5, mutates_args=(), schema="(Tensor x) -> Tensor")
+    del first
+    return second(f.tensor([1.0]))
+
+
+def a_factory(f, library, ns):
+    def make(n, device):
+        return f.ones(n)
+
+    make.__annotations__ = {"n": int, "device": f.device if f is torch else turnout.Device, "return": f.Tensor}
+    return library.custom_op(f"{ns}::make", make, mutates_args=(), device_types="cpu")(2, f.device("cpu"))
+
+
+PROGRAMS = [
+    custom_op_computes, kernels_by_device, switched_off, gradient, gradient_of_lists, gradient_with_keyword_arguments,
+    the_newest_rule_counts, no_gradient_rule, wrong_number_of_gradients, writes_are_counted, an_input_is_returned, a_view_is_returned,
+    one_result_twice, a_missing_backend_kernel, fake_kernels, a_missing_fake_kernel, library_objects, older_forms, a_collected_library,
+    a_kernel_before_the_definition, a_redefinition, a_factory,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_program_gives_the_same(program):
+    theirs, ours = answers(program)
+    if theirs[:1] == ("raised",):
+        assert ours[:1] == ("raised",)
+        assert theirs[1] & ours[1], "no code that catches torch's error would catch this one"
+    else:
+        assert ours == close(theirs)
+
+
+def close(value):
+    if isinstance(value, float):
+        return pytest.approx(value, rel=1e-6)
+    if isinstance(value, (tuple, list)):
+        return type(value)(close(v) for v in value)
+    return value
+
+
+# What is refused by both, and what kind of error it is in torch.
+REFUSED = {
+    "kind": lambda f, library, ns: library.Library(ns, "def"),
+    "reserved": lambda f, library, ns: library.Library("prim", "DEF"),
+    "aten": lambda f, library, ns: library.Library("aten", "DEF"),
+    "key": lambda f, library, ns: library.Library(ns, "IMPL", "Foo"),
+    "key with DEF": lambda f, library, ns: library.Library(ns, "DEF", "CPU"),
+    "two": lambda f, library, ns: [library.Library(ns, "DEF"), library.Library(ns, "DEF")],
+    "twice": lambda f, library, ns: [
+        library.define(f"{ns}::f", "(Tensor x) -> Tensor"), library.define(f"{ns}::f", "(Tensor x) -> Tensor")
+    ],
+    "define in IMPL": lambda f, library, ns: library.Library(ns, "IMPL").define("f(Tensor x) -> Tensor"),
+    "other namespace": lambda f, library, ns: library.Library(ns, "FRAGMENT").define("other::f(Tensor x) -> Tensor"),
+    "other namespace's kernel": lambda f, library, ns: library.Library(ns, "IMPL").impl("other::f", lambda x: x, "CPU"),
+    "no schema": lambda f, library, ns: library.Library(ns, "FRAGMENT").define("f"),
+    "alias analysis": lambda f, library, ns: library.Library(ns, "FRAGMENT").define("f(Tensor x) -> Tensor", "PURE"),
+    "other key": lambda f, library, ns: library.Library(ns, "IMPL", "CPU").impl("f", lambda x: x, "CUDA"),
+    "not callable": lambda f, library, ns: library.Library(ns, "IMPL").impl("f", 3, "CPU"),
+    "not a name": lambda f, library, ns: library.Library(ns, "IMPL").impl(3, lambda x: x, "CPU"),
+    "fallback": lambda f, library, ns: library.Library(ns, "IMPL").fallback(lambda op, *args: None, "CPU"),
+    "no namespace": lambda f, library, ns: library.define("f", "(Tensor x) -> Tensor"),
+    "name of another type": lambda f, library, ns: library.define(3, "(Tensor x) -> Tensor"),
+    "schema with a name": lambda f, library, ns: library.define(f"{ns}::f", "f(Tensor x) -> Tensor"),
+    "unknown device": lambda f, library, ns: library.impl(f"{ns}::f", "foo", lambda x: x),
+    "rule for nothing": lambda f, library, ns: library.register_autograd(f"{ns}::f", lambda ctx, grad: grad),
+    "rule for 3": lambda f, library, ns: library.register_autograd(3, lambda ctx, grad: grad),
+    "mutates_args": lambda f, library, ns: library.custom_op(
+        f"{ns}::f", lambda x: None, mutates_args=(), schema="(Tensor(a!) x) -> ()"
+    ),
+    "rule for a writing operator": lambda f, library, ns: library.custom_op(
+        f"{ns}::f", lambda x: None, mutates_args=["x"], schema="(Tensor(a!) x) -> ()"
+    ).register_autograd(lambda ctx, grad: grad),
+    "no annotation": lambda f, library, ns: library.custom_op(f"{ns}::f", lambda x: x, mutates_args=()),
+    "no name for custom_op": lambda f, library, ns: library.custom_op("f", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor"),
+    "no device argument": lambda f, library, ns: library.custom_op(
+        f"{ns}::f", lambda n: f.ones(n), mutates_args=(), schema="(int n) -> Tensor", device_types="cpu"
+    ),
+    "meta beside composite": lambda f, library, ns: [
+        lib := library.Library(ns, "DEF"), lib.define("f(Tensor x) -> Tensor"),
+        lib.impl("f", lambda x: x), lib.impl("f", lambda x: x, "Meta"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_torch_refuses_is_refused_with_an_error_of_its_kind(name):
+    theirs, ours = answers(REFUSED[name])
+    assert theirs[:1] == ("raised",) == ours[:1]
+    # An assertion stands for a user's mistake there; ours are errors of registration.
+    assert theirs[1] & ours[1] or theirs[1] == {AssertionError}, (theirs, ours)
