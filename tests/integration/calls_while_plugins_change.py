@@ -21,14 +21,16 @@ from turnout import plugins
 from turnout.errors import DeviceError, NoKernelError, StaleOperatorError, UniverseError, UnknownOperatorError
 from turnout.registry import Library
 
-# Module level, so that each operator exists before the first thread.
-BASE = Library("threads")
-SCALE = BASE.define("threads::scale(Tensor x, float by=2.0) -> Tensor")
-BASE.impl("scale", "CPU", lambda x, by: x * by)
-VIEW = BASE.define("threads::row(Tensor(a) x, int i) -> Tensor(a)")
-BASE.impl("row", "CompositeExplicitAutograd", lambda x, i: x[i])
-
+OPS: dict[str, Any] = {}  # the operators that stay, made by `define`
 STOP = threading.Event()
+
+
+def define(library: Library) -> None:
+    """An operator whose kernel will be overridden, and a view."""
+    OPS["scale"] = library.define("threads::scale(Tensor x, float by=2.0) -> Tensor")
+    library.impl("threads::scale", "CPU", lambda x, by: x * by)
+    OPS["row"] = library.define("threads::row(Tensor(a) x, int i) -> Tensor(a)")
+    library.impl("threads::row", "CompositeExplicitAutograd", lambda x, i: x[i])
 
 
 def expect(condition: bool, what: str) -> None:
@@ -60,13 +62,13 @@ def writes_through_views(i: int) -> None:
 
 def overridden_operator(i: int) -> None:
     x = turnout.tensor([float(i)])
-    found = SCALE(x, 3.0).item()
+    found = OPS["scale"](x, 3.0).item()
     expect(found in (3.0 * i, -3.0 * i), f"scale gave {found} for {i}")
 
 
 def custom_view(i: int) -> None:
     x = turnout.zeros(2, 2, requires_grad=True) * 1
-    row = VIEW(x, 1)
+    row = OPS["row"](x, 1)
     expect(row._base is x, "row made no view")
     row.add_(1)
     expect(x.tolist() == [[0.0, 0.0], [1.0, 1.0]], f"{x}")
@@ -164,6 +166,7 @@ def change_autograd(round_: int) -> None:
 
 def main(seconds: float, changes: int, of: str = "") -> dict[str, Any]:
     sys.setswitchinterval(1e-5)
+    define(Library("threads"))
     report = Report()
     alone, changing = (gradients, change_autograd) if of == "autograd" else (None, change)
     threads = [threading.Thread(target=worker, args=(n, report, alone), name=f"worker {n}") for n in range(8)]
@@ -179,7 +182,7 @@ def main(seconds: float, changes: int, of: str = "") -> dict[str, Any]:
         STOP.set()
         for thread in threads:
             thread.join()
-    negatives = SCALE(turnout.tensor([1.0])).item()
+    negatives = OPS["scale"](turnout.tensor([1.0])).item()
     return {
         "changes": made,
         "seconds": time.monotonic() - started,

@@ -15,7 +15,7 @@ numpy = pytest.importorskip("numpy")
 
 import turnout  # noqa: E402
 
-PROGRAMS = 400
+PROGRAMS = 3000
 STEPS = 14
 
 
@@ -109,7 +109,20 @@ def odd(tensor):
 
     # differs from torch: here it requires none, and torch accumulates a gradient into it.
     """
-    return tensor._base is not None and tensor.grad_fn is None and tensor.requires_grad and not tensor._base.is_leaf
+    try:
+        return tensor._base is not None and tensor.requires_grad and tensor.grad_fn is None
+    except RuntimeError:
+        return False
+
+
+def shares_places(step, tensors):
+    """A write into an expanded tensor, which torch allows for constants.
+
+    # differs from torch: never allowed here.
+    """
+    table, _, first, _, _ = step
+    target = tensors[int(first * len(tensors))]
+    return table is WRITES and any(n > 1 and s == 0 for n, s in zip(target.shape, target.stride(), strict=True))
 
 
 def compare(theirs, ours, where):
@@ -135,7 +148,13 @@ def test_values_gradients_and_refusals_are_those_of_torch(seed):
     leaves = [side.tensors[:2] for side in sides]
     trail = []
     for step in program(rng):
+        if shares_places(step, sides[0].tensors):
+            continue
         theirs, ours = (run_step(side, step) for side in sides)
+        if isinstance(ours, Exception) and "share part of their memory" in str(ours):
+            return  # differs from torch: it looks at contiguous tensors only
+        if isinstance(theirs, Exception) and "refer to a single memory location" in str(theirs):
+            return  # differs from torch: the same elements in another shape are refused there
         _, name, first, second, unrecorded = step
         n = len(sides[0].tensors)
         where = f"seed {seed}: " + "; ".join([*trail, f"{n}={name}({int(first * n)},{int(second * n)}){'!' * unrecorded}"])

@@ -120,3 +120,24 @@ def test_option_threads_is_read_at_each_use() -> None:
         "assert workers() == 2\n"
     )
     run(code)
+
+
+def test_threads_work_in_a_forked_process() -> None:
+    code = (
+        "import os, warnings, turnout; warnings.simplefilter('ignore')\n"
+        f"x = turnout.ones({LARGE + 1}); x + x\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        f"    os._exit(0 if (x + x).sum().item() == {2 * (LARGE + 1)} else 1)\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
+    )
+    run(code)
+
+
+def test_a_closed_executor_leaves_the_work_to_the_caller() -> None:
+    pool = Pool(lambda: 2)
+    ones = np.ones(10, "f4")
+    pool.apply(np.negative, (ones,), None)
+    assert pool._executor is not None
+    pool._executor.shutdown()
+    assert pool.apply(np.negative, (ones,), None) is None

@@ -6,6 +6,7 @@ are attributes of the service it registers, looked up here and activated on firs
 
 from __future__ import annotations
 
+from turnout.keys import TRACKED
 from turnout.state import GRAD, LEVELS
 
 TYPE_CHECKING = False
@@ -33,7 +34,16 @@ def __getattr__(name: str) -> Any:
 
 
 def tracked_levels(tensor: Tensor) -> int:
-    """The gradient levels that track a tensor now: imperative autograd and functional levels that are still active."""
+    """The gradient levels that track a tensor now: imperative autograd and functional levels that are still active.
+
+    A view of a base that was written since is brought up to date first, which may raise the plugin's AliasError.
+    """
+    if tensor.view_of is not None and tensor.keys & TRACKED:
+        from turnout.registry import REGISTRY
+
+        service = REGISTRY.services.get("Autograd")
+        if service is not None:
+            service.refresh(tensor)
     return tensor.gmask & (GRAD.get()[1] | 1)
 
 

@@ -5,33 +5,46 @@ Naming a device type that no active backend has asks the plugins for one: this i
 
 from __future__ import annotations
 
+from turnout.config import LOCK
 from turnout.errors import DeviceError, UniverseError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from turnout.backends import Backend
 
 _BACKENDS: dict[str, Backend] = {}
 _INTERNED: dict[tuple[str, int | None], Device] = {}
 
 
+class _Inactive:
+    """Stands for the backend of a device type that has none yet: the first use of an attribute activates its plugin."""
+
+    __slots__ = ("_device_type",)
+
+    def __init__(self, device_type: str) -> None:
+        self._device_type = device_type
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_activate(self._device_type), name)
+
+
 class Device:
     """Where a tensor's array lives: `type` ("cpu") and `index` (None where the backend has one device only).
 
-    Interned by `device(...)`: equal devices are the same object.
+    `backend` is the active backend of the type; its plugin is activated by the first use of one of its attributes, which
+    raises DeviceError or PluginError where there is none. Interned by `device(...)`: equal devices are the same object.
     """
 
-    __slots__ = ("index", "type")
+    __slots__ = ("backend", "index", "type")
+
+    backend: Backend
 
     def __init__(self, type: str, index: int | None) -> None:
         self.type = type
         self.index = index
-
-    @property
-    def backend(self) -> Backend:
-        """The active backend of this device type, its plugin activated if need be. Raises DeviceError or PluginError."""
-        found = _BACKENDS.get(self.type)
-        return found if found is not None else _activate(self.type)
+        self.backend = _BACKENDS.get(type) or _Inactive(type)  # type: ignore[assignment]
 
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
@@ -61,7 +74,8 @@ def device(type: str | Device, index: int | None = None) -> Device:
         raise DeviceError(f"a device is written TYPE or TYPE:INDEX, got {type!r}")
     found = _INTERNED.get((type, index))
     if found is None:
-        found = _INTERNED.setdefault((type, index), Device(type, index))
+        with LOCK:  # a backend that comes or goes meanwhile would miss this one
+            found = _INTERNED.setdefault((type, index), Device(type, index))
     return found
 
 
@@ -80,11 +94,19 @@ def register_device_type(device_type: str, backend: Backend) -> None:
     if device_type in _BACKENDS:
         raise UniverseError(f"device {device_type!r} belongs to backend {_BACKENDS[device_type].name} already")
     _BACKENDS[device_type] = backend
+    _point_to(device_type, backend)
 
 
 def unregister_device_type(device_type: str) -> None:
     """Undo `register_device_type`."""
-    _BACKENDS.pop(device_type, None)
+    if _BACKENDS.pop(device_type, None) is not None:
+        _point_to(device_type, _Inactive(device_type))
+
+
+def _point_to(device_type: str, backend: Any) -> None:
+    for (known, _), each in list(_INTERNED.items()):
+        if known == device_type:
+            each.backend = backend
 
 
 def active_device_types() -> list[str]:

@@ -291,7 +291,9 @@ class Tensor(TensorMethods):
 
     @property
     def is_leaf(self) -> bool:
-        return self.node is None or not self.gmask & 1
+        from turnout.autograd import tracked_levels
+
+        return not tracked_levels(self) & 1 or self.node is None
 
     @property
     def grad_fn(self) -> Any:

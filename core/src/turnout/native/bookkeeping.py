@@ -35,9 +35,12 @@ def bookkeeping(op: Operator) -> Any:
 
 
 def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., Any]:
+    cache = op.cache
+
     def count_writes(ks: int, *args: Any) -> Any:
         ks &= BELOW_ADINPLACEORVIEW
-        result = op.lookup(ks)(ks, *args)
+        call = cache.get(ks) or op.resolve(ks)
+        result = call(ks, *args)
         for i in mutated:
             written = args[i]
             for tensor in written if isinstance(written, (list, tuple)) else (written,):
@@ -51,9 +54,12 @@ def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., An
 def _recording_view(op: Operator) -> Callable[..., Any]:
     at = next(i for i, a in enumerate(op.schema.arguments) if a.annotation is not None)
 
+    cache = op.cache
+
     def record_view(ks: int, *args: Any) -> Any:
         ks &= BELOW_ADINPLACEORVIEW
-        result = op.lookup(ks)(ks, *args)
+        call = cache.get(ks) or op.resolve(ks)
+        result = call(ks, *args)
         viewed = args[at]
         rest = args[:at] + args[at + 1 :]
         if isinstance(result, Tensor):

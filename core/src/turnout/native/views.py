@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError
 from turnout.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
+from turnout.tensors import wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,14 +34,14 @@ def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
 
     def apply_geometry(ks: int, self: Tensor, *args: Any) -> Tensor:
         array = self.array
-        storage = self.storage
-        if storage is None:
-            storage = self.shared_storage()
-        backend = self.device.backend
+        storage = self.storage or self.shared_storage()
+        device = self.device
+        backend = device.backend
         shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
-        if 0 in shape:
-            return self.new_alias(_nothing(self, shape), offset)
-        return self.new_alias(backend.strided(storage.array, shape, strides, offset), offset)
+        made = wrap(_nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device)
+        made.storage = storage
+        made.offset = offset
+        return made
 
     made: ViewKernel = _named(apply_geometry, geometry)
     return made

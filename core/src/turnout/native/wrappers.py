@@ -202,7 +202,7 @@ def inplace(s: Structured, backend: Backend, row: Row) -> Call:
     """The wrapper of the in-place variant: writes into self's own array where the kernel may, else copies back."""
     fn = row.fn
 
-    def wrapped(ks: int, *args: Any) -> Any:
+    def general(ks: int, *args: Any) -> Any:
         target: Tensor = args[0]
         result = as_result(s.shape(*args))
         out = result.outs[0]
@@ -213,8 +213,7 @@ def inplace(s: Structured, backend: Backend, row: Row) -> Call:
         check_result_dtype(s.op, out, target)
         check_writable(s.op, backend, target, args[1:])
         array = target.array
-        direct = row.pointwise and backend.dtype_of(array) is out.dtype and not result.casts.get("self")
-        direct = direct or (row.pointwise and backend.dtype_of(array) is out.dtype is result.casts.get("self"))
+        direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
         written = array if direct else backend.empty(out.shape, out.dtype, target.device)
         with backend.kernel_context() or nullcontext():
             fn(*s.kernel_arguments(backend, args, result), written)
@@ -222,7 +221,42 @@ def inplace(s: Structured, backend: Backend, row: Row) -> Call:
                 backend.copy(array, written)
         return target
 
-    return wrapped
+    if row.allocates in (ALWAYS, SAME) and not s.precomputed and backend.array_type is not None:
+        return _fast_inplace(s, backend, row, general)
+    return general
+
+
+# Up to this many elements an in-place call computes aside and copies: the kernel may raise after it has written (where
+# floating-point warnings are errors), and the general path must then find self as it was.
+_ASIDE = 4096
+
+
+def _fast_inplace(s: Structured, backend: Backend, row: Row, general: Call) -> Call:
+    """The in-place variant with a fast path for small tensors that share no memory."""
+    arguments = [python_name(n) for n in s.names]
+    optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
+    tensors = [python_name(n) for n in s.tensors if n not in optional]
+    others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
+    first, rest = tensors[0], tensors[1:]
+    applies = [f"{first}.storage is None", f"{first}_a.size <= {_ASIDE}"]
+    applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
+    applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
+    source = f"""\
+def wrapped({", ".join(["ks", *arguments])}):
+    {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
+    array = None
+    if {" and ".join(applies)}:
+        try:
+            array = {_kernel_call(row, arguments, tensors, others)}
+        except Exception:
+            pass  # the general path says what is wrong, or converts and succeeds
+    if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
+        return general(ks, {", ".join(arguments)})
+    {first}_a[...] = array
+    return {first}
+"""
+    namespace = {"__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple}
+    return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
 
 def out(s: Structured, backend: Backend, row: Row) -> Call:

@@ -211,3 +211,22 @@ def resized(name: str) -> str:
 
 def function_wrote_view(name: str) -> str:
     return f"{name}: mark_dirty names a view; write into its base, or clone() it"
+
+
+def view_left_behind(writer: str, kind: str) -> str:
+    """A view whose gradient cannot be computed after a recorded write into its base; `kind` says which view."""
+    return (
+        f"a view {kind} was used after {writer} had written into its base, which its gradient cannot follow\n"
+        "  to fix  write before the view is made, or clone() the view"
+    )
+
+
+def made_in(maker: str) -> str:
+    return f"that {maker} made in its own forward"
+
+
+def made_together(maker: str) -> str:
+    return f"that {maker} returned together with others"
+
+
+MADE_UNRECORDED = "made under no_grad"

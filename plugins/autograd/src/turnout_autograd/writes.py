@@ -53,8 +53,7 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
         if view.no_grad:
             raise AliasError(errors.no_grad_view_written(name))
         if view.multi:
-            maker = next(op.qualified_name for op, _, index in view.chain if index is not None)
-            raise AliasError(errors.several_views_written(name, maker))
+            raise AliasError(errors.several_views_written(name, _maker(view)))
         if view.__class__ is not View:
             raise AliasError(errors.custom_view_written(name, view.maker))  # type: ignore[attr-defined]
         if _is_leaf(root, mask):
@@ -190,13 +189,8 @@ def refresh(tensor: Tensor) -> None:
     if not base.gmask:
         view.seen = version
         return
-    if view.no_grad:
-        raise AliasError(errors.no_grad_view_written(_writer(base)))
-    if view.__class__ is not View:
-        raise AliasError(errors.custom_view_written(_writer(base), view.maker))  # type: ignore[attr-defined]
-    if view.multi:
-        maker = next(op.qualified_name for op, _, index in view.chain if index is not None)
-        raise AliasError(errors.several_views_written(_writer(base), maker))
+    if view.no_grad or view.multi or view.__class__ is not View:
+        raise AliasError(errors.view_left_behind(_writer(base), _kind(view)))
     with _recording(base.gmask):
         again = replay(base, view.chain)
     tensor.set_gmask(again.gmask)
@@ -205,8 +199,21 @@ def refresh(tensor: Tensor) -> None:
 
 
 def _writer(base: Tensor) -> str:
-    node = base.node
-    return getattr(node, "op_name", "") or "a write"
+    node = base.node.node if isinstance(base.node, Output) else base.node
+    return getattr(node, "op_name", "") or "an operator"
+
+
+def _kind(view: View) -> str:
+    if view.no_grad:
+        return errors.MADE_UNRECORDED
+    if view.__class__ is not View:
+        return errors.made_in(view.maker)  # type: ignore[attr-defined]
+    return errors.made_together(_maker(view))
+
+
+def _maker(view: View) -> str:
+    """The operator that gave a view together with others."""
+    return next(op.qualified_name for op, _, index in view.chain if index is not None)
 
 
 def _recording(mask: int) -> AbstractContextManager[None]:

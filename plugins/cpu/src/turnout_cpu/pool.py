@@ -67,9 +67,16 @@ class Pool:
             pieces.append(([v[part] if getattr(v, "shape", ()) else v for v in flat], target[part]))
         executor = self._started(threads - 1)
         # Each piece gets the caller's context: NumPy keeps its error state there.
-        waiting = [executor.submit(copy_context().run, self._piece, ufunc, *piece) for piece in pieces[1:]]
+        waiting = []
         try:
+            for piece in pieces[1:]:
+                waiting.append(executor.submit(copy_context().run, self._piece, ufunc, *piece))
             self._piece(ufunc, *pieces[0])
+        except RuntimeError as error:
+            if len(waiting) == len(pieces) - 1:
+                raise
+            del error  # the executor takes no more work: the interpreter ends, or the plugin was deactivated meanwhile
+            return None
         finally:
             problems = [future.exception() for future in waiting]
         for problem in problems:

@@ -1,0 +1,219 @@
+"""Bad input in calls: each error names the argument and what was expected, and leaves the registry as it was."""
+
+from __future__ import annotations
+
+import handles
+import pytest
+
+import turnout
+from turnout.errors import CallError, NoKernelError, OverloadError, UnknownOperatorError
+from turnout.registry import REGISTRY, Library
+
+SCHEMA = """calltest::all(
+    Tensor a, Tensor? b, Tensor[] c, Tensor?[] d, Scalar e, int f, int[2] g, float h, bool i, str j, ScalarType k, Device l,
+    Generator? m, *, int[]? n=None, bool[3] o=[True, False, True], Scalar[] p=[], float[] q=[], SymInt? r=None, Layout? s=None
+) -> Tensor""".replace("\n", "")
+NAMES = "abcdefghijklmnopqrs"
+
+
+class Thing:
+    """No argument of any kind."""
+
+    def __repr__(self) -> str:
+        return "Thing()"
+
+
+@pytest.fixture(autouse=True)
+def operators():
+    """A backend of lists, an operator with every kind of argument that returns what it got, and a packet of two overloads."""
+    with Library("calltest", distribution="calltest", version="1") as library:
+        handles.register(library)
+        library.define(SCHEMA)
+        library.impl("all", "CompositeExplicitAutograd", lambda *args, **kwargs: (*args, *kwargs.values()))
+        for schema in ("scale(Tensor x, Scalar by) -> Tensor", "scale.int(Tensor x, int[] by, *, bool up=False) -> Tensor"):
+            library.define(schema)
+        before = snapshot()
+        yield turnout.ops.calltest
+        assert snapshot() == before
+
+
+def snapshot() -> tuple:
+    return (
+        {name: {key: list(stack) for key, stack in op.kernels.items()} for name, op in REGISTRY.operators.items()},
+        dict(REGISTRY.fallbacks),
+        dict(REGISTRY.backends),
+        {name: sorted(packets) for name, packets in REGISTRY.packets.items()},
+        REGISTRY.keys.universe.runtime_keys,
+        REGISTRY.generation,
+    )
+
+
+def good() -> dict:
+    x = handles.tensor([1.0, 2.0])
+    return {
+        "a": x, "b": None, "c": [x], "d": [None, x], "e": 1, "f": 2, "g": [3, 4], "h": 0.5, "i": True, "j": "text",
+        "k": turnout.float32, "l": "cells", "m": None,
+    }  # fmt: skip
+
+
+def error_of(call, *args, **kwargs) -> str:
+    with pytest.raises(TypeError) as caught:
+        call(*args, **kwargs)
+    return str(caught.value)
+
+
+def test_a_kernel_gets_every_argument_in_the_schemas_order_converted_and_with_defaults(operators):
+    given = good()
+    found = operators.all(**given)
+    x = given["a"]
+    assert found == (
+        x, None, [x], [None, x], 1, 2, (3, 4), 0.5, True, "text", turnout.float32, turnout.device("cells"), None,
+        None, (True, False, True), (), (), None, None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "expected"),
+    [
+        ("f", True, 1),
+        ("h", 3, 3.0),
+        ("g", 5, (5, 5)),
+        ("k", float, turnout.float32),
+        ("k", int, turnout.int64),
+        ("o", False, (False, False, False)),
+        ("p", [1, 2.5, True], (1, 2.5, True)),
+        ("q", [1, 2.5], (1.0, 2.5)),
+        ("n", range(3), (0, 1, 2)),
+    ],
+)
+def test_what_stands_for_an_argument_is_converted(operators, argument, given, expected):
+    found = operators.all(**{**good(), argument: given})[NAMES.index(argument)]
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "expected"),
+    [
+        ("a", 3, "Tensor, got int 3"),
+        ("a", None, "Tensor, got None"),
+        ("b", "x", "Tensor?, got str 'x'"),
+        ("b", [1], "Tensor?, got list [1]"),
+        ("c", None, "a list of tensors, got None"),
+        ("c", "xy", "a list of tensors, got str 'xy'"),
+        ("c", [1], "Tensor[], got list [1]"),
+        ("c", [None], "Tensor[], got list [None]"),
+        ("d", 3, "a list of tensors, got int 3"),
+        ("d", [None, 3], "Tensor?[], got list [None, 3]"),
+        ("e", "1", "a number, got str '1'"),
+        ("e", None, "a number, got None"),
+        ("f", 1.5, "int, got float 1.5"),
+        ("f", [1], "int, got list [1]"),
+        ("g", 1.5, "int[2], got float 1.5"),
+        ("g", [1, "2"], "int[2], got list [1, '2']"),
+        ("h", "0.5", "float, got str '0.5'"),
+        ("h", None, "float, got None"),
+        ("i", 1, "bool, got int 1"),
+        ("i", "yes", "bool, got str 'yes'"),
+        ("j", 3, "str, got int 3"),
+        ("j", None, "str, got None"),
+        ("k", "float32", "a dtype such as turnout.float32, got str 'float32'"),
+        ("k", Thing(), "a dtype such as turnout.float32, got Thing Thing()"),
+        ("l", 0, "a device, got int 0"),
+        ("m", 7, "a turnout.Generator, got int 7"),
+        ("n", [1.0], "int[], got list [1.0]"),
+        ("n", 3, "int[], got int 3"),
+        ("o", [True, False], "bool[3], got list [True, False]"),
+        ("o", 1, "bool[3], got int 1"),
+        ("p", 3, "Scalar[], got int 3"),
+        ("p", ["3"], "a number, got str '3'"),
+        ("q", ["3"], "float[], got list ['3']"),
+        ("r", "3", "int, got str '3'"),
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_named_with_what_was_expected(operators, argument, given, expected):
+    with pytest.raises(CallError) as caught:
+        operators.all(**{**good(), argument: given})
+    assert str(caught.value) == f"calltest::all: argument '{argument}' must be {expected}"
+
+
+def test_a_long_value_is_cut_in_the_message(operators):
+    text = error_of(operators.all, **{**good(), "f": "x" * 100})
+    assert text == f"calltest::all: argument 'f' must be int, got str '{'x' * 36}..."
+
+
+def test_a_device_that_nobody_has_is_an_error_when_it_is_used_not_when_it_is_named(operators):
+    assert str(operators.all(**{**good(), "l": "nosuch:3"})[NAMES.index("l")]) == "nosuch:3"
+    with pytest.raises(RuntimeError) as caught:
+        operators.all(**{**good(), "l": "no such"})
+    assert str(caught.value) == "a device is written TYPE or TYPE:INDEX, got 'no such'"
+
+
+def test_missing_and_surplus_arguments_are_named(operators):
+    x = handles.tensor([1.0])
+    op = operators.scale.int
+    assert error_of(op, x) == "calltest::scale.int() missing 1 required positional argument: 'by'"
+    assert error_of(op, x, [1], True) == "calltest::scale.int() takes 2 positional arguments but 3 were given"
+    assert error_of(op, x, [1], down=True) == "calltest::scale.int() got an unexpected keyword argument 'down'"
+    assert error_of(op, x, [1], x=x) == "calltest::scale.int() got multiple values for argument 'x'"
+
+
+def test_redispatch_and_direct_kernel_calls_check_number_and_names_too(operators):
+    x = handles.tensor([1.0])
+    op = operators.scale.int
+    assert error_of(op.redispatch, x.keys, x) == "calltest::scale.int: argument 'by' (int[]) is missing"
+    assert error_of(op.redispatch, x.keys, x, [1], True, 4) == "calltest::scale.int: takes 2 positional arguments, got 4"
+    text = "calltest::scale.int: no argument 'down'; there are x, by, up"
+    assert error_of(op.redispatch, x.keys, x, [1], down=True) == text
+    text = "calltest::scale.int: argument 'x' is given twice"
+    assert error_of(op.redispatch, x.keys, x, [1], x=x) == text
+
+
+def test_a_packet_without_a_matching_overload_says_why_each_does_not_match(operators):
+    x = handles.tensor([1.0])
+    with pytest.raises(OverloadError) as caught:
+        operators.scale(x, "2")
+    assert str(caught.value) == (
+        "calltest::scale: no overload takes (Tensor, str)\n"
+        "  default  by: expected Scalar, got str\n"
+        "  int      by: expected int[], got str"
+    )
+    with pytest.raises(OverloadError) as caught:
+        operators.scale(x, 2, up=True)
+    assert str(caught.value) == (
+        "calltest::scale: no overload takes (Tensor, int, up=bool)\n"
+        "  default  has no argument up\n"
+        "  int      by: expected int[], got int"
+    )
+
+
+def test_names_that_do_not_exist_are_errors_that_show_near_ones(operators):
+    with pytest.raises(UnknownOperatorError) as caught:
+        operators.scal
+    assert str(caught.value) == "no operator calltest::scal; did you mean calltest::scale or calltest::all or calltest::scale.int?"
+    with pytest.raises(UnknownOperatorError) as caught:
+        operators.scale.flot
+    assert str(caught.value) == "calltest::scale has no overload 'flot'; it has default, int"
+
+
+def test_a_call_that_no_kernel_serves_says_which_argument_asked_for_it(operators):
+    x = handles.tensor([1.0])
+    with pytest.raises(NoKernelError) as caught:
+        operators.scale(x, 2)
+    assert str(caught.value).splitlines()[:3] == [
+        "calltest::scale: no kernel for Cells",
+        "  asked for by  x: Tensor float32 [1] on cells",
+        "  kernels       none",
+    ]
+
+
+def test_functions_methods_and_operators_of_tensors_name_the_argument(operators):
+    x = handles.tensor([1.0, 2.0])
+    assert error_of(turnout.exp, 3) == "aten::exp: argument 'self' must be Tensor, got int 3"
+    assert error_of(turnout.exp) == "exp() missing 1 required positional argument: 'input'"
+    assert error_of(turnout.cat, x) == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"
+    assert error_of(x.reshape, "a") == "aten::reshape: argument 'shape' must be int[], got str 'a'"
+    assert error_of(lambda: x + "a") == "unsupported operand type(s) for +: 'Tensor' and 'str'"
+    assert error_of(turnout.ones, 2, dtype="f4") == (
+        "aten::ones: argument 'dtype' must be a dtype such as turnout.float32, got str 'f4'"
+    )

@@ -1,0 +1,163 @@
+"""Custom operators with the CPU, Meta and Autograd plugins: what the layers make of them together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from workspace import ROOT
+
+import turnout
+from turnout import Tensor, library
+from turnout.errors import NoKernelError
+from turnout.errors.library import KernelResultError
+from turnout.library import custom
+
+
+@pytest.fixture(autouse=True)
+def _custom_operators_end():
+    yield
+    for op in list(custom._CUSTOM.values()):
+        op.undo()
+
+
+def numpy_cube(x: Tensor) -> Tensor:
+    return turnout.from_numpy(x.numpy() ** 3)
+
+
+def save_inputs(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def cube_backward(ctx, grad):
+    (x,) = ctx.saved_tensors
+    return grad * 3 * x * x
+
+
+def cube():
+    op = library.custom_op("layers::cube", numpy_cube, mutates_args=())
+    op.register_autograd(cube_backward, setup_context=save_inputs)
+    op.register_fake(lambda x: x.new_empty(x.shape))
+    return op
+
+
+def test_a_custom_operator_computes_differentiates_twice_and_has_a_shape():
+    op = cube()
+    x = turnout.tensor([1.0, 2.0], requires_grad=True)
+    (first,) = turnout.autograd.grad(op(x).sum(), x, create_graph=True)
+    (second,) = turnout.autograd.grad(first.sum(), x)
+    assert (op(x).tolist(), first.tolist(), second.tolist()) == ([1, 8], [3, 12], [6, 12])
+    made = op(turnout.empty(2, 3, device="meta"))
+    assert (made.shape, made.device.type) == ((2, 3), "meta")
+    assert turnout.autograd.gradcheck(op, (turnout.tensor([0.5, 1.5], dtype=turnout.float64, requires_grad=True),))
+
+
+def test_a_kernel_under_autograd_may_ask_for_the_numpy_array():
+    op = library.custom_op("layers::plain", numpy_cube, mutates_args=())
+    x = turnout.tensor([2.0], requires_grad=True)
+    y = op(x)
+    assert y.requires_grad and y.tolist() == [8.0]
+    with pytest.raises(RuntimeError, match="layers::plain: no gradient is implemented"):
+        y.sum().backward()
+    with turnout.no_grad():
+        assert not op(x).requires_grad
+
+
+def test_a_kernel_on_arrays_takes_part_in_gradients():
+    op = library.custom_op("layers::sin", np.sin, mutates_args=(), schema="(Tensor x) -> Tensor", device_types="cpu", arrays=True)
+    op.register_autograd(lambda ctx, grad: grad * ctx.saved_tensors[0].cos(), setup_context=save_inputs)
+    x = turnout.tensor([0.0, 1.0], requires_grad=True)
+    op(x).sum().backward()
+    assert x.grad.tolist() == pytest.approx([1.0, np.cos(1.0)])
+    assert op(turnout.tensor(0.5)).shape == ()
+
+
+def test_a_view_of_a_tensor_that_is_tracked_later_still_gets_its_gradient():
+    op = cube()
+    base = turnout.tensor([1.0, 2.0, 3.0])
+    view = base[1:]
+    base.requires_grad_()
+    op(view).sum().backward()
+    assert base.grad.tolist() == [0.0, 12.0, 27.0]
+
+
+def test_a_write_makes_what_was_saved_an_error():
+    @library.custom_op("layers::fill", mutates_args={"x"})
+    def fill(x: Tensor, value: float) -> None:
+        x.fill_(value)
+
+    op = cube()
+    x = turnout.tensor([1.0], requires_grad=True)
+    hidden = x * 2
+    y = op(hidden)
+    with turnout.no_grad():
+        fill(hidden, 5.0)
+    with pytest.raises(RuntimeError, match="was changed in place|changed in place"):
+        y.sum().backward()
+
+
+def test_a_view_returned_by_a_kernel_is_an_error():
+    op = library.custom_op("layers::part", lambda x: x[1:], mutates_args=(), schema="(Tensor x) -> Tensor")
+    for x in (turnout.ones(3), turnout.ones(3).requires_grad_()):
+        with pytest.raises(KernelResultError, match="the result shares memory with x"):
+            op(x)
+
+
+def test_integer_results_have_no_gradient_and_take_none_away():
+    op = library.custom_op(
+        "layers::sorted", lambda x: (x * 2, turnout.ones(x.shape, dtype=turnout.int64)), mutates_args=(),
+        schema="(Tensor x) -> (Tensor, Tensor)",
+    )  # fmt: skip
+    op.register_autograd(lambda ctx, grad, unused: grad * 2)
+    x = turnout.tensor([1.0], requires_grad=True)
+    values, indices = op(x)
+    assert values.requires_grad and not indices.requires_grad
+    values.sum().backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_a_missing_kernel_names_the_operator_and_the_key():
+    op = library.custom_op("layers::meta_only", numpy_cube, mutates_args=(), device_types="meta")
+    with pytest.raises(NoKernelError, match="layers::meta_only: no kernel for CPU"):
+        op(turnout.ones(1))
+
+
+def test_explain_names_the_users_function():
+    op = cube()
+    text = str(turnout.explain(op.operator, turnout.ones(1)))
+    assert "numpy_cube" in text and "test_library_with_plugins.py" in text
+
+
+PROGRAM = """
+import sys
+import turnout
+from turnout import library
+
+library.define("late::f", "(Tensor x) -> Tensor")
+library.impl("late::f", "cpu", lambda x: x + 1)
+library.register_autograd("late::f", lambda ctx, grad: grad * 7)
+op = library.custom_op("late::g", lambda x: x + 1, mutates_args=(), schema="(Tensor x) -> Tensor")
+op.register_autograd(lambda ctx, grad: grad * 5)
+op.register_fake(lambda x: x)
+assert not {"numpy", "turnout_cpu", "turnout_meta", "turnout_autograd"} & set(sys.modules), "something was activated"
+x = turnout.ones(2)
+assert turnout.ops.late.f(x).tolist() == op(x).tolist() == [2.0, 2.0]
+assert "turnout_autograd" not in sys.modules
+x.requires_grad_()
+(turnout.ops.late.f(x) + op(x)).sum().backward()
+assert x.grad.tolist() == [12.0, 12.0]
+"""
+
+
+def test_registering_activates_nothing_and_works_before_any_plugin_is_active():
+    run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_code_of_the_documentation_runs():
+    page = (ROOT / "docs" / "custom-operators.md").read_text(encoding="utf-8")
+    blocks = [part.partition("\n```")[0] for part in page.split("```python\n")[1:]]
+    assert len(blocks) >= 6
+    exec(compile("\n".join(blocks), "custom-operators.md", "exec"), {"__name__": "documentation"})
