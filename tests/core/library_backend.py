@@ -1,4 +1,4 @@
-"""What the tests of `turnout.library` share: two backends whose arrays are small Python objects, and the state of the registry."""
+"""What the tests of `turnout.library` share: two backends on small Python objects, and the state of the registry."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def backends() -> Iterator[None]:
             REGISTRY.operators.pop(name)
         for namespace in ("t", "u", "v"):
             REGISTRY.packets.pop(namespace, None)
-        assert left == [] and state_of_registry() == before
+        assert left == []
+        assert state_of_registry() == before
 
 
 def tensor(*values: float, on: str = "shelf") -> Tensor:

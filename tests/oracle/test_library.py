@@ -267,11 +267,29 @@ def a_factory(f, library, ns):
 
 
 PROGRAMS = [
-    custom_op_computes, kernels_by_device, switched_off, gradient, gradient_of_lists, gradient_with_keyword_arguments,
-    the_newest_rule_counts, no_gradient_rule, wrong_number_of_gradients, writes_are_counted, an_input_is_returned, a_view_is_returned,
-    one_result_twice, a_missing_backend_kernel, fake_kernels, a_missing_fake_kernel, library_objects, older_forms, a_collected_library,
-    a_kernel_before_the_definition, a_redefinition, a_factory,
-]  # fmt: skip
+    custom_op_computes,
+    kernels_by_device,
+    switched_off,
+    gradient,
+    gradient_of_lists,
+    gradient_with_keyword_arguments,
+    the_newest_rule_counts,
+    no_gradient_rule,
+    wrong_number_of_gradients,
+    writes_are_counted,
+    an_input_is_returned,
+    a_view_is_returned,
+    one_result_twice,
+    a_missing_backend_kernel,
+    fake_kernels,
+    a_missing_fake_kernel,
+    library_objects,
+    older_forms,
+    a_collected_library,
+    a_kernel_before_the_definition,
+    a_redefinition,
+    a_factory,
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
@@ -325,7 +343,9 @@ REFUSED = {
         f"{ns}::f", lambda x: None, mutates_args=["x"], schema="(Tensor(a!) x) -> ()"
     ).register_autograd(lambda ctx, grad: grad),
     "no annotation": lambda f, library, ns: library.custom_op(f"{ns}::f", lambda x: x, mutates_args=()),
-    "no name for custom_op": lambda f, library, ns: library.custom_op("f", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor"),
+    "no name for custom_op": lambda f, library, ns: library.custom_op(
+        "f", lambda x: x, mutates_args=(), schema="(Tensor x) -> Tensor"
+    ),
     "no device argument": lambda f, library, ns: library.custom_op(
         f"{ns}::f", lambda n: f.ones(n), mutates_args=(), schema="(int n) -> Tensor", device_types="cpu"
     ),

@@ -117,7 +117,7 @@ def test_option_threads_is_read_at_each_use() -> None:
         "with config.override({'plugin.cpu.threads': 1}): x + x\n"
         "assert workers() == 0\n"
         "with config.override({'plugin.cpu.threads': 3}): x + x\n"
-        "assert workers() == 2\n"
+        "assert 1 <= workers() <= 2\n"
     )
     run(code)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import elements
 from turnout.devices import Device, device
 from turnout.errors import CallError, DTypeError
-from turnout.state import GRAD
+from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import wrap
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         tensor = tensor.detach()
         made = tensor.device.backend.numpy(tensor.array)
         return made if made is not None else numpy(tensor.to(device="cpu"))
-    if tensor.gmask & GRAD.get()[0]:
+    # Kernels that run below Autograd may look: nothing that they compute is recorded.
+    if tensor.gmask & GRAD.get()[0] and DISPATCH.get()[1] & ~BELOW_AUTOGRAD:
         raise CallError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
     made = tensor.device.backend.numpy(tensor.array)
     if made is None:

@@ -134,7 +134,9 @@ def fallback_namespace(namespace: str) -> str:
 
 def no_key() -> str:
     """A fallback for no key."""
-    return "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
+    return (
+        "fallback: a dispatch key is missing\n  to fix  fallback(function, 'Tracer'), or Library('_', 'IMPL', 'Tracer')"
+    )
 
 
 # ---- names

@@ -132,7 +132,9 @@ class CustomOpDef:
             _CUSTOM[name] = self
             definition.on_undo(lambda: _CUSTOM.pop(name, None))
             placeholder = fake.missing(self.operator)
-            self._put("Meta", lambda group: group.impl(name, "Meta", placeholder.fn, form=INTERNAL, label=placeholder.label))
+            self._put(
+                "Meta", lambda group: group.impl(name, "Meta", placeholder.fn, form=INTERNAL, label=placeholder.label)
+            )
             for device in devices:
                 self._kernels[device] = fn
                 self._register_device(device)
@@ -194,7 +196,11 @@ class CustomOpDef:
             with REGISTRY.lock:
                 for device in devices:
                     key = _key(device)
-                    group = self._groups[key][0] if key in self._groups else Registrations(self.operator.namespace, self._package)
+                    group = (
+                        self._groups[key][0]
+                        if key in self._groups
+                        else Registrations(self.operator.namespace, self._package)
+                    )
                     check_kernel(group, self.operator.qualified_name, key, function)
                 for device in devices:
                     self._kernels[device] = (function, arrays)

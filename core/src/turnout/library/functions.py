@@ -163,7 +163,9 @@ def register_autograd(
     check_rule(name, REGISTRY.find(name).schema)
     library = kept(namespace, calling_package()) if lib is None else lib
     rule = Rule(backward, setup_context)
-    library.impl_all(library.qualified(name), ["Autograd"], backward, binder=rule.bind, tracked_only=True, checked=False)
+    library.impl_all(
+        library.qualified(name), ["Autograd"], backward, binder=rule.bind, tracked_only=True, checked=False
+    )
 
 
 def _named(api: str, op: Named) -> str | CustomOpDef:
@@ -175,4 +177,3 @@ def _named(api: str, op: Named) -> str | CustomOpDef:
     if not isinstance(op, str):
         raise LibraryError(texts.bad_op(api, op))
     return custom_operator(op) or op
-

@@ -169,7 +169,12 @@ class Library:
         if self.dispatch_key and key != self.dispatch_key:
             raise LibraryError(texts.other_key(str(op_name), key, self.dispatch_key))
         self.impl_all(
-            self.qualified(op_name), [key or IMPLICIT], fn, with_keyset=with_keyset, allow_override=allow_override, arrays=arrays
+            self.qualified(op_name),
+            [key or IMPLICIT],
+            fn,
+            with_keyset=with_keyset,
+            allow_override=allow_override,
+            arrays=arrays,
         )
 
     def impl_all(

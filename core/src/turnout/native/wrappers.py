@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import can_cast
 from turnout.errors import AliasError, DTypeError, ShapeError
-from turnout.native.specs import Out, Result, as_result
+from turnout.shapes.specs import Out, Result, as_result
 from turnout.state import CLOCK
 from turnout.stubs import compile_function, default_source, python_name
 from turnout.tensors import Tensor, wrap

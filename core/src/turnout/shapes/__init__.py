@@ -1,7 +1,7 @@
 """The shape functions of the standard structured operators, one module per concern.
 
 `SHAPES` maps the structured out variant to its shape function. That takes the functional arguments in schema order and answers
-as `turnout.native.specs` describes; Scalar overloads call the one of the operator they delegate to, with a number in a
+as `turnout.shapes.specs` describes; Scalar overloads call the one of the operator they delegate to, with a number in a
 tensor's place. Start with `promotion` and `extents`, which the others use. Imported when the first kernel is bound.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import DType
 from turnout.errors import DTypeError, ShapeError
-from turnout.native.specs import Out
+from turnout.shapes.specs import Out
 from turnout.shapes.extents import expands_to
 from turnout.shapes.pointwise import check_alpha
 

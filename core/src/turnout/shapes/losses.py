@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
 from turnout.errors import DTypeError, ShapeError, TurnoutError
-from turnout.native.specs import Out, Result
+from turnout.shapes.specs import Out, Result
 from turnout.shapes.extents import broadcast, broadcast_all, layout, wrap_dim
 from turnout.shapes.promotion import result_type
 

@@ -1,0 +1,239 @@
+"""The variants that one array kernel serves: what is written where, what is resized, refused and copied back."""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.native import load_yaml
+from turnout.registry import Library
+
+tensor = turnout.tensor
+
+
+def error_of(kind, call, *args, **kwargs) -> str:
+    with pytest.raises(kind) as caught:
+        call(*args, **kwargs)
+    return str(caught.value)
+
+
+X = [0.5, 1.5, 0.25]
+SAMPLES = {
+    "add": (tensor([2.0, 1.0, 4.0]),),
+    "sub": (tensor([2.0, 1.0, 4.0]),),
+    "mul": (tensor([2.0, 1.0, 4.0]),),
+    "div": (tensor([2.0, 1.0, 4.0]),),
+    "pow": (2,),
+    "exp": (),
+    "sqrt": (),
+    "sigmoid": (),
+    "clamp": (0.3, 1.0),
+    "cumsum": (0,),
+    "lerp": (tensor([2.0, 1.0, 4.0]), 0.5),
+    "index_add": (0, tensor([0, 2]), tensor([1.0, 1.0])),
+    "scatter_add": (0, tensor([0, 0]), tensor([1.0, 1.0])),
+    "masked_fill": (tensor([True, False, True]), 7.0),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_the_functional_the_in_place_and_the_out_variant_compute_the_same(name):
+    args = SAMPLES[name]
+    expected = getattr(turnout, name)(tensor(X), *args)
+    x = tensor(X)
+    assert getattr(x, name + "_")(*args) is x
+    assert x.tolist() == expected.tolist()
+    for shared in (turnout.zeros(3), turnout.zeros(2, 3)[1], turnout.zeros(3, 2).t()[1]):  # plain, a part, with gaps
+        y = tensor(X)
+        assert getattr(turnout, name)(y, *args, out=shared) is shared
+        assert shared.tolist() == expected.tolist()
+        assert y.tolist() == X
+
+
+def test_out_of_another_shape_is_resized_with_a_warning_and_an_empty_one_without():
+    out = turnout.zeros(2)
+    with pytest.warns(UserWarning) as caught:
+        made = turnout.add(tensor(X), 1, out=out)
+    assert made is out
+    assert out.tolist() == [1.5, 2.5, 1.25]
+    assert [str(w.message) for w in caught] == [
+        "aten::add.Scalar_out: an output with 2 elements of shape [2] was resized to [3]; pass an empty tensor or one of the "
+        "right shape"
+    ]
+    empty = turnout.zeros(0)
+    turnout.exp(tensor([[0.0], [0.0]]), out=empty)
+    assert empty.tolist() == [[1.0], [1.0]]
+
+
+def test_a_dtype_that_cannot_hold_the_result_is_refused_and_a_wider_one_converts():
+    x = tensor(X)
+    ints = tensor([1, 2, 3])
+    text = "the result has dtype float32, which cannot be written into int64"
+    assert error_of(DTypeError, turnout.add, x, x, out=ints) == f"aten::add.out: {text}"
+    assert error_of(DTypeError, ints.add_, x) == f"aten::add_.Tensor: {text}"
+    assert error_of(DTypeError, ints.div_, 2) == f"aten::div_.Scalar: {text}"
+    assert ints.tolist() == [1, 2, 3]
+    wide = turnout.zeros(3, dtype=turnout.float64)
+    assert turnout.add(x, x, out=wide).dtype is turnout.float64
+    assert wide.tolist() == [1.0, 3.0, 0.5]
+    assert x.add_(ints).dtype is turnout.float32
+
+
+def test_an_in_place_call_does_not_change_the_shape():
+    x = tensor([1.0])
+    text = error_of(ShapeError, x.add_, tensor(X))
+    assert text == "aten::add_.Tensor: self of shape [1] cannot hold the result of shape [3]"
+    assert (x.tolist(), x._version) == ([1.0], 0)
+
+
+EXPANDED = "cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"
+OVERLAP = "the output and an input share part of their memory; clone() one of them first"
+
+
+def test_expanded_outputs_and_those_that_overlap_an_input_in_part_are_refused():
+    x = tensor(X)
+    assert error_of(AliasError, turnout.ones(1).expand(3).add_, x) == f"aten::add_.Tensor: {EXPANDED}"
+    assert error_of(AliasError, turnout.exp, x, out=turnout.ones(1).expand(3)) == f"aten::exp.out: {EXPANDED}"
+    memory = tensor([1.0, 2.0, 3.0, 4.0])
+    assert error_of(AliasError, turnout.add, memory[:3], x, out=memory[1:]) == f"aten::add.out: {OVERLAP}"
+    assert error_of(AliasError, memory[1:].mul_, memory[:3]) == f"aten::mul_.Tensor: {OVERLAP}"
+    assert memory.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_an_output_that_is_the_input_itself_or_beside_it_is_written():
+    x = tensor(X)
+    assert turnout.mul(x, x, out=x).tolist() == [0.25, 2.25, 0.0625]
+    memory = tensor([1.0, 2.0, 3.0, 4.0])
+    memory[2:].add_(memory[:2])
+    assert memory.tolist() == [1.0, 2.0, 4.0, 6.0]
+    matrix = tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert turnout.mm(matrix, matrix, out=matrix).tolist() == [[7.0, 10.0], [15.0, 22.0]]
+
+
+@pytest.mark.parametrize("operator", ["exp", "cumsum", "mm"])
+def test_what_is_written_through_a_proxy_lands_in_outputs_of_any_strides_which_keep_them(operator):
+    args = {"exp": (turnout.ones(3, 3),), "cumsum": (turnout.ones(3, 3), 1), "mm": (turnout.ones(3, 3), turnout.ones(3, 3))}
+    expected = getattr(turnout, operator)(*args[operator])
+    for out in (turnout.zeros(3, 3).t(), turnout.zeros(3, 6)[:, ::2], turnout.zeros(4, 4)[1:, 1:]):
+        strides = out.stride()
+        assert getattr(turnout, operator)(*args[operator], out=out) is out
+        assert out.tolist() == expected.tolist()
+        assert out.stride() == strides
+
+
+def test_operators_with_several_outputs_take_a_tuple_and_write_each():
+    x = tensor([[1.0, 5.0], [7.0, 3.0]])
+    values, indices = turnout.zeros(2), turnout.zeros(2, dtype=turnout.int64)
+    made = turnout.max(x, 1, out=(values, indices))
+    assert made[0] is values
+    assert made[1] is indices
+    assert (values.tolist(), indices.tolist()) == ([5.0, 7.0], [1, 0])
+
+
+def test_versions_rise_once_for_what_is_written_and_not_for_what_is_read():
+    x, out = tensor(X), turnout.zeros(3)
+    turnout.exp(x, out=out)
+    x.add_(1)
+    assert (x._version, out._version) == (1, 1)
+
+
+# ---- a third party's own file
+
+YAML = """
+- func: soft(Tensor self, float at) -> Tensor
+  variants: function
+  structured_delegate: soft.out
+
+- func: soft_(Tensor(a!) self, float at) -> Tensor(a!)
+  structured_delegate: soft.out
+
+- func: soft.out(Tensor self, float at, *, Tensor(a!) out) -> Tensor(a!)
+  structured: True
+  dispatch:
+    CPU: soft_numpy
+    CUDA: soft_numpy
+    Meta: soft_shape
+
+- func: total(Tensor self) -> Tensor
+  dispatch:
+    CPU: total_on_host
+    CUDA: total_on_gpu
+
+- func: twice(Tensor self) -> Tensor
+  dispatch:
+    CompositeImplicitAutograd: twice
+"""
+
+
+def soft_numpy(self, at, out):
+    np.multiply(np.sign(self), np.maximum(np.abs(self) - at, 0), out)
+
+
+def soft_shape(self, at):
+    from turnout.shapes.specs import Out
+
+    return Out(self.shape, self.dtype)
+
+
+@pytest.fixture
+def third_party(tmp_path, monkeypatch):
+    """The file of somebody else, with kernels for a device that is not installed."""
+    (tmp_path / "ops.yaml").write_text(YAML)
+    module = types.ModuleType("third_party_kernels")
+    module.soft_numpy, module.soft_shape = soft_numpy, soft_shape
+    module.total_on_host = lambda self: self.sum()
+    module.total_on_gpu = lambda self: turnout.zeros_like(self)
+    module.twice = lambda self: self + self
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with Library("thirdparty", distribution="third-party", version="2.0") as library:
+        load_yaml(tmp_path / "ops.yaml", module=module, library=library)
+        yield turnout.ops.thirdparty
+
+
+def test_dispatch_names_are_functions_of_the_third_partys_module_for_each_backend(third_party):
+    x = tensor([-2.0, 0.5, 3.0])
+    assert third_party.soft(x, 1.0).tolist() == [-1.0, 0.0, 2.0]
+    assert third_party.total(x).item() == 1.5
+    assert third_party.twice(x).tolist() == [-4.0, 1.0, 6.0]
+    assert third_party.soft(turnout.ones(2, 3, device="meta"), 1.0).shape == (2, 3)
+
+
+def test_a_third_partys_structured_operator_has_all_variants_from_one_kernel(third_party):
+    x, out = tensor([-2.0, 0.5, 3.0]), turnout.zeros(6)[::2]
+    assert third_party.soft.out(x, 1.0, out=out) is out
+    assert out.tolist() == [-1.0, 0.0, 2.0]
+    with pytest.warns(UserWarning, match="resized"):
+        third_party.soft.out(x, 1.0, out=turnout.zeros(2))
+    assert third_party.soft_(x, 1.0) is x
+    assert (x.tolist(), x._version) == ([-1.0, 0.0, 2.0], 1)
+
+
+def test_a_third_partys_kernels_for_a_backend_that_is_not_there_wait_for_it(third_party):
+    from turnout.registry import REGISTRY
+
+    waiting = {(op.qualified_name, key) for op, key in REGISTRY.waiting() if op.namespace == "thirdparty"}
+    assert ("thirdparty::total", "CUDA") in waiting
+    with Library("cuda", distribution="elsewhere") as library:
+        from turnout.backends import Backend
+
+        class Cuda(Backend):
+            name = "CUDA"
+            device_type = "cuda"
+
+        library.backend(Cuda())
+        assert third_party.total.default.table()["CUDA"].reason == "kernel"
+    assert "CUDA" not in third_party.total.default.table()
+
+
+def test_no_warning_of_numpy_reaches_the_caller():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert turnout.log(tensor([0.0])).tolist() == [float("-inf")]
+        assert turnout.exp(tensor([1000.0])).tolist() == [float("inf")]
+        assert str((tensor([0.0]) / 0).item()) == "nan"
