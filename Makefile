@@ -67,11 +67,16 @@ format: .venv/.stamp-install
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
+# Run by its path, the first one works where the generated files themselves are broken.
 codegen: .venv/.stamp-install
-	$(PY) -m turnout.codegen
+	$(PY) core/src/turnout/codegen
+	$(PY) -m turnout_autograd.codegen
+	$(PY) -m turnout.plugins.providers --write
 
 codegen-check: .venv/.stamp-install
-	$(PY) -m turnout.codegen --check
+	$(PY) core/src/turnout/codegen --check
+	$(PY) -m turnout_autograd.codegen --check
+	$(PY) -m turnout.plugins.providers --check
 
 # Built from a copy: setuptools would leave build/ and *.egg-info behind, and reuse what is stale in them.
 wheels: .venv/.stamp-wheelhouse

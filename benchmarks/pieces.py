@@ -19,6 +19,7 @@ import rows
 from timing import Side
 
 import turnout
+from turnout.keys import TRACKED
 from turnout.registry import REGISTRY, find_operator
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout.tensors import Tensor, wrap
@@ -39,33 +40,30 @@ def show(pieces: Pieces, quick: bool) -> None:
     for _ in range(5 if quick else 150):
         for i, (_, side) in enumerate(named):
             times[i].append(side.seconds(numbers[i]) * 1e9)
-    print(f"{'piece':58}{'median':>12}{'minimum':>12}")
+    print(f"{'piece':68}{'median':>12}{'minimum':>12}")
     loop = 0.0
     for i, (name, _) in enumerate(named):
-        print(f"{name:58}{median(times[i]) - loop:9.0f} ns{min(times[i]) - loop:9.0f} ns")
+        print(f"{name:68}{median(times[i]) - loop:9.0f} ns{min(times[i]) - loop:9.0f} ns")
         loop = loop or min(times[i])
 
 
 def layers(op: Any, args: tuple[Any, ...]) -> Pieces:
-    """The callables of one call from the outermost key inwards, bound to the arguments."""
+    """The callables of one call from the outermost key inwards, bound to the arguments, and what a stub does before them."""
     ks = REGISTRY.key_set(args)
     names = [f"a{i}" for i in range(len(args))]
     given = dict(zip(names, args, strict=True))
-    inner = [("the kernel that the call reaches", ks)]
-    if op.lookup(ks & BELOW_AUTOGRAD) is not op.lookup(ks):
-        inner = [("the gradient kernel and what it calls", ks), ("below it: the backend's wrapper", ks & BELOW_AUTOGRAD)]
+    inner = [("  the backend's wrapper", ks & BELOW_AUTOGRAD)]
+    if ks & TRACKED:
+        inner.insert(0, ("  the gradient kernel and what it calls", ks))
     for what, keys in inner:
         yield what, Side(f"call(ks, {', '.join(names)})", call=op.lookup(keys), ks=keys, **given)
-
-
-def call_parts(x: Tensor, y: Tensor) -> Pieces:
-    """What every call of two tensors does besides."""
-    cache = find_operator("aten::add.Tensor").cache
-    ks = REGISTRY.key_set((x, y))
-    yield "  the state: DISPATCH.get()", Side("get()", get=DISPATCH.get)
-    yield "  the key set", Side("(x.keys | y.keys | include) & keep", x=x, y=y, include=DISPATCH.get()[0], keep=DISPATCH.get()[1])
-    yield "  the look-up", Side("cache[ks]", cache=cache, ks=ks)
-    yield "  the result: a tensor on an array", Side("wrap(a, device)", wrap=wrap, a=x.array, device=x.device)
+    x = args[0]
+    include, keep = DISPATCH.get()
+    keys_of = " | ".join(f"{name}.keys" for name, value in given.items() if isinstance(value, Tensor))
+    yield "  in the stub: DISPATCH.get()", Side("get()", get=DISPATCH.get)
+    yield "  in the stub: the key set", Side(f"({keys_of} | include) & keep", include=include, keep=keep, **given)
+    yield "  in the stub: the look-up", Side("cache[ks]", cache=op.cache, ks=ks)
+    yield "  in the wrapper: a tensor on an array", Side("wrap(a, device)", wrap=wrap, a=x.array, device=x.device)
 
 
 def add(quick: bool, *, requires_grad: bool = False) -> None:
@@ -79,8 +77,7 @@ def add(quick: bool, *, requires_grad: bool = False) -> None:
         [
             ("x + y", Side("x + y", x=x, y=y)),
             *layers(op, (x, y, 1)),
-            ("the array kernel: numpy.add(a, b)", Side("add(a, b)", add=np.add, a=a, b=b)),
-            *call_parts(x, y),
+            ("  the array kernel: numpy.add(a, b)", Side("add(a, b)", add=np.add, a=a, b=b)),
         ],
         quick,
     )
@@ -129,10 +126,9 @@ def custom(through: str) -> Callable[[bool], None]:
             op = getattr(handle, "operator", handle)
             pieces = [
                 ("op(x)", Side("op(x)", op=handle, x=x)),
-                ("the stub alone, without the handle", Side("call(x)", call=op.call, x=x)),
+                ("  the stub, without the handle", Side("call(x)", call=op.call, x=x)),
                 *layers(op, (x,)),
-                ("the kernel: numpy.sin(a)", Side("sin(a)", sin=np.sin, a=x.array)),
-                *call_parts(x, x),
+                ("  the array kernel: numpy.sin(a)", Side("sin(a)", sin=np.sin, a=x.array)),
             ]
             show(pieces, quick)
 

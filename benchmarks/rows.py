@@ -127,7 +127,9 @@ def torch_operator(stack: ExitStack, *, through: str) -> Callable[..., Any]:
 
     if through == "custom_op":
         schema = "(Tensor x) -> Tensor"
-        made: Callable[..., Any] = torch.library.custom_op("benchmarks_custom::sin", sin, mutates_args=(), schema=schema)
+        made: Callable[..., Any] = torch.library.custom_op(
+            "benchmarks_custom::sin", sin, mutates_args=(), schema=schema
+        )
         return made
     library = torch.library.Library("benchmarks", "DEF")
     stack.callback(library._destroy)
@@ -171,7 +173,11 @@ def operators() -> Iterator[Pair]:
                 many.pop().undo()
 
         try:
-            names = {"x": turnout.tensor(VALUES), "y": turnout.tensor(VALUES), "op": turnout.ops.benchmarks.same0.default}
+            names = {
+                "x": turnout.tensor(VALUES),
+                "y": turnout.tensor(VALUES),
+                "op": turnout.ops.benchmarks.same0.default,
+            }
             yield Pair(Side("x + y; op(x)", **names), Side("x + y; op(x)", **names), switch, turns=9)
         finally:
             switch(1)

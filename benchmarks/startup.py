@@ -44,7 +44,9 @@ def install_wheels(folder: Path) -> Path:
     ignore = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
     for name in PARTS:
         source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copyfile)(source, tree / name, **({"ignore": ignore} if source.is_dir() else {}))
+        (shutil.copytree if source.is_dir() else shutil.copyfile)(
+            source, tree / name, **({"ignore": ignore} if source.is_dir() else {})
+        )
     parts = ["core", *(str(p.parent.relative_to(tree)) for p in sorted(tree.glob("[pt]*s/*/pyproject.toml")))]
     _run([*PIP, "wheel", *OFFLINE, "--no-build-isolation", "-w", str(folder), *(f"./{p}" for p in parts)], tree)
     _run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], folder)

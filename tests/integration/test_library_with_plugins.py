@@ -152,6 +152,39 @@ def test_registering_activates_nothing_and_works_before_any_plugin_is_active():
     assert run.returncode == 0, run.stderr
 
 
+def test_a_rule_that_answers_for_too_few_inputs_is_an_error():
+    def rule(ctx, grad):
+        return grad
+
+    op = library.custom_op("layers::mul", lambda x, y: x * y, mutates_args=(), schema="(Tensor x, Tensor y) -> Tensor")
+    op.register_autograd(rule)
+    x = turnout.ones(2).requires_grad_()
+    with pytest.raises(KernelResultError) as caught:
+        op(x, x).sum().backward()
+    assert str(caught.value) == (
+        "layers::mul: its gradient rule returned 1 value for 2 inputs\n  inputs  x, y\n"
+        f"  rule    rule ({__file__}:{rule.__code__.co_firstlineno})\n"
+        "  to fix  return one for each in order, None where there is no gradient"
+    )
+
+
+@pytest.mark.parametrize(("answer", "found"), [([1], "1 values"), (3, "int")])
+def test_a_rule_that_answers_for_a_list_with_something_else_is_an_error(answer, found):
+    def rule(ctx, grad):
+        return answer
+
+    op = library.custom_op("layers::add", lambda xs: xs[0] + xs[1], mutates_args=(), schema="(Tensor[] xs) -> Tensor")
+    op.register_autograd(rule)
+    x = turnout.ones(2).requires_grad_()
+    with pytest.raises(KernelResultError) as caught:
+        op([x, x]).sum().backward()
+    assert str(caught.value) == (
+        f"layers::add: its gradient rule returned {found} for xs, a list of 2\n"
+        f"  rule    rule ({__file__}:{rule.__code__.co_firstlineno})\n"
+        "  to fix  return a list with one for each tensor, or None for the whole list"
+    )
+
+
 def test_the_code_of_the_documentation_runs():
     page = (ROOT / "docs" / "custom-operators.md").read_text(encoding="utf-8")
     blocks = [part.partition("\n```")[0] for part in page.split("```python\n")[1:]]

@@ -35,6 +35,7 @@ ORDER = [
     "bindings",
     "autograd",
     "generated",
+    "conversions",
     "tensors",
     "random",
     "shapes",

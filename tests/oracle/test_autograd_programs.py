@@ -15,7 +15,7 @@ numpy = pytest.importorskip("numpy")
 
 import turnout  # noqa: E402
 
-PROGRAMS = 3000
+PROGRAMS = 1500
 STEPS = 14
 
 

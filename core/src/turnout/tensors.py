@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 
+from turnout.conversions import Conversions
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import AliasError, CallError, DTypeError, TurnoutError
@@ -67,7 +68,7 @@ class View:
         self.no_grad = no_grad
 
 
-class Tensor(TensorMethods):
+class Tensor(TensorMethods, Conversions):
     """An n-dimensional array on a device, with the keys that decide what its operators do.
 
     Make one with `turnout.tensor`, a factory such as `turnout.zeros`, or `turnout.from_numpy`.

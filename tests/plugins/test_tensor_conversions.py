@@ -1,0 +1,42 @@
+"""The short names of conversions, and T and mT."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout.errors import ShapeError
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [("half", "float16"), ("bfloat16", "bfloat16"), ("float", "float32"), ("double", "float64"), ("short", "int16"),
+     ("int", "int32"), ("long", "int64"), ("bool", "bool")],
+)  # fmt: skip
+def test_each_short_name_gives_its_dtype(name, dtype):
+    made = getattr(turnout.tensor([0, 1, 2]), name)()
+    assert made.dtype.name == dtype
+    assert made.tolist() == [bool(v) if name == "bool" else v for v in (0, 1, 2)]
+
+
+def test_a_conversion_to_what_it_is_returns_the_tensor_itself():
+    x = turnout.ones(2)
+    assert x.float() is x
+    assert x.cpu() is x
+    assert x.type_as(turnout.ones(1)) is x
+
+
+def test_T_reverses_the_dimensions_and_mT_exchanges_the_last_two():
+    x = turnout.ones(2, 3, 4)
+    assert x.T.shape == (4, 3, 2)
+    assert x.mT.shape == (2, 4, 3)
+    with pytest.raises(ShapeError, match=r"mT needs at least 2 dimensions, this tensor has shape \[4\]"):
+        turnout.ones(4).mT  # noqa: B018
+
+
+def test_data_shares_memory_and_version_but_no_history():
+    x = turnout.ones(2, requires_grad=True)
+    x.data.add_(1)
+    assert x.tolist() == [2.0, 2.0]
+    assert not x.data.requires_grad
+    assert x._version == 1
