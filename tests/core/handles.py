@@ -33,9 +33,10 @@ class Cells:
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides: list[int] = []
+    step = 1
     for length in reversed(shape):
-        strides.insert(0, strides[0] * last if strides else 1)
-        last = length
+        strides.insert(0, step)
+        step *= length
     return tuple(strides)
 
 

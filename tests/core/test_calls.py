@@ -30,7 +30,10 @@ def operators():
         handles.register(library)
         library.define(SCHEMA)
         library.impl("all", "CompositeExplicitAutograd", lambda *args, **kwargs: (*args, *kwargs.values()))
-        for schema in ("scale(Tensor x, Scalar by) -> Tensor", "scale.int(Tensor x, int[] by, *, bool up=False) -> Tensor"):
+        for schema in (
+            "scale(Tensor x, Scalar by) -> Tensor",
+            "scale.int(Tensor x, int[] by, *, bool up=False) -> Tensor",
+        ):
             library.define(schema)
         before = snapshot()
         yield turnout.ops.calltest
@@ -162,7 +165,9 @@ def test_redispatch_and_direct_kernel_calls_check_number_and_names_too(operators
     x = handles.tensor([1.0])
     op = operators.scale.int
     assert error_of(op.redispatch, x.keys, x) == "calltest::scale.int: argument 'by' (int[]) is missing"
-    assert error_of(op.redispatch, x.keys, x, [1], True, 4) == "calltest::scale.int: takes 2 positional arguments, got 4"
+    assert (
+        error_of(op.redispatch, x.keys, x, [1], True, 4) == "calltest::scale.int: takes 2 positional arguments, got 4"
+    )
     text = "calltest::scale.int: no argument 'down'; there are x, by, up"
     assert error_of(op.redispatch, x.keys, x, [1], down=True) == text
     text = "calltest::scale.int: argument 'x' is given twice"
@@ -190,7 +195,10 @@ def test_a_packet_without_a_matching_overload_says_why_each_does_not_match(opera
 def test_names_that_do_not_exist_are_errors_that_show_near_ones(operators):
     with pytest.raises(UnknownOperatorError) as caught:
         operators.scal
-    assert str(caught.value) == "no operator calltest::scal; did you mean calltest::scale or calltest::all or calltest::scale.int?"
+    assert (
+        str(caught.value)
+        == "no operator calltest::scal; did you mean calltest::scale or calltest::all or calltest::scale.int?"
+    )
     with pytest.raises(UnknownOperatorError) as caught:
         operators.scale.flot
     assert str(caught.value) == "calltest::scale has no overload 'flot'; it has default, int"
@@ -211,7 +219,10 @@ def test_functions_methods_and_operators_of_tensors_name_the_argument(operators)
     x = handles.tensor([1.0, 2.0])
     assert error_of(turnout.exp, 3) == "aten::exp: argument 'self' must be Tensor, got int 3"
     assert error_of(turnout.exp) == "exp() missing 1 required positional argument: 'input'"
-    assert error_of(turnout.cat, x) == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"
+    assert (
+        error_of(turnout.cat, x)
+        == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"
+    )
     assert error_of(x.reshape, "a") == "aten::reshape: argument 'shape' must be int[], got str 'a'"
     assert error_of(lambda: x + "a") == "unsupported operand type(s) for +: 'Tensor' and 'str'"
     assert error_of(turnout.ones, 2, dtype="f4") == (

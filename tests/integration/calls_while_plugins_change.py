@@ -121,7 +121,7 @@ class Report:
                 if steady:
                     self.wrong.append(f"{work.__name__}: {traceback.format_exc()}")
                 self.documented[type(error).__name__] += 1
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - whatever it is, it is reported
             with self._lock:
                 self.wrong.append(f"{work.__name__}: {traceback.format_exc()}")
         else:
@@ -194,4 +194,4 @@ def main(seconds: float, changes: int, of: str = "") -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(float(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])))
+    sys.stdout.write(json.dumps(main(float(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])))

@@ -1,7 +1,7 @@
 """The README, run as it is written: its files are made, its commands and programs run, and what it shows is what they print.
 
-A fenced block that starts with a comment naming a file is that file. Other python blocks are programs; a text block after one is its
-output, in which `...` stands for anything. Everything runs in a copy of the packages, one after the other.
+A fenced block that starts with a comment naming a file is that file. Other python blocks are programs; a text block after
+one is its output, in which `...` stands for anything. Everything runs in a copy of the packages, one after the other.
 """
 
 from __future__ import annotations

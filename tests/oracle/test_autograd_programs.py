@@ -15,7 +15,7 @@ numpy = pytest.importorskip("numpy")
 
 import turnout  # noqa: E402
 
-PROGRAMS = 1500
+PROGRAMS = 400
 STEPS = 14
 
 

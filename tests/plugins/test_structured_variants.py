@@ -58,14 +58,15 @@ def test_the_functional_the_in_place_and_the_out_variant_compute_the_same(name):
 
 def test_out_of_another_shape_is_resized_with_a_warning_and_an_empty_one_without():
     out = turnout.zeros(2)
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="resized") as caught:
         made = turnout.add(tensor(X), 1, out=out)
     assert made is out
     assert out.tolist() == [1.5, 2.5, 1.25]
-    assert [str(w.message) for w in caught] == [
+    [warning] = caught
+    assert str(warning.message) == (
         "aten::add.Scalar_out: an output with 2 elements of shape [2] was resized to [3]; pass an empty tensor or one of the "
         "right shape"
-    ]
+    )
     empty = turnout.zeros(0)
     turnout.exp(tensor([[0.0], [0.0]]), out=empty)
     assert empty.tolist() == [[1.0], [1.0]]
@@ -118,7 +119,11 @@ def test_an_output_that_is_the_input_itself_or_beside_it_is_written():
 
 @pytest.mark.parametrize("operator", ["exp", "cumsum", "mm"])
 def test_what_is_written_through_a_proxy_lands_in_outputs_of_any_strides_which_keep_them(operator):
-    args = {"exp": (turnout.ones(3, 3),), "cumsum": (turnout.ones(3, 3), 1), "mm": (turnout.ones(3, 3), turnout.ones(3, 3))}
+    args = {
+        "exp": (turnout.ones(3, 3),),
+        "cumsum": (turnout.ones(3, 3), 1),
+        "mm": (turnout.ones(3, 3), turnout.ones(3, 3)),
+    }
     expected = getattr(turnout, operator)(*args[operator])
     for out in (turnout.zeros(3, 3).t(), turnout.zeros(3, 6)[:, ::2], turnout.zeros(4, 4)[1:, 1:]):
         strides = out.stride()

@@ -203,8 +203,9 @@ def _binary(name: str, tensors: NativeFunction, scalar: NativeFunction | None) -
     own = replace(schema, arguments=arguments, text=None)
     number = "None" if scalar is None else f"op_{identifier(scalar)}"
     miss = [f"return binary(self, other, op_{identifier(tensors)}, {number})"]
-    # Asked first: it costs two tensors 30 ns, and saves a number the 650 ns of a failed look-up.
-    prologue = [] if scalar is None else ["if other.__class__ in NUMBERS:", f"    return {number}(self, other)"]
+    # Asked first: it saves a number the 650 ns of a failed look-up. Two tensors of one class do not reach the set: 14 ns.
+    is_number = "other.__class__ is not self.__class__ and other.__class__ in NUMBERS"
+    prologue = [] if scalar is None else [f"if {is_number}:", f"    return {number}(self, other)"]
     return ["", *inlined(tensors, name, own, prologue=prologue, miss=miss, drop_keywords=True)]
 
 

@@ -1060,7 +1060,7 @@ class TensorMethods:
     __invert__ = op_bitwise_not
 
     def __add__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_add__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1073,7 +1073,7 @@ class TensorMethods:
         return kernel(ks, self, other, 1)
 
     def __sub__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_sub__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1086,7 +1086,7 @@ class TensorMethods:
         return kernel(ks, self, other, 1)
 
     def __mul__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_mul__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1099,7 +1099,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __truediv__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_div__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1112,7 +1112,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __floordiv__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_floor_divide__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1125,7 +1125,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __mod__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_remainder__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1138,7 +1138,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __pow__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_pow__Tensor_Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1162,7 +1162,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __and__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_and__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1175,7 +1175,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __or__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_or__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1188,7 +1188,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __xor__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_xor__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1201,7 +1201,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __eq__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_eq__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1214,7 +1214,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __ne__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_ne__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1227,7 +1227,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __lt__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_lt__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1240,7 +1240,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __le__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_le__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1253,7 +1253,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __gt__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_gt__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1266,7 +1266,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __ge__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_ge__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1279,7 +1279,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __iadd__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_add___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1292,7 +1292,7 @@ class TensorMethods:
         return kernel(ks, self, other, 1)
 
     def __isub__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_sub___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1305,7 +1305,7 @@ class TensorMethods:
         return kernel(ks, self, other, 1)
 
     def __imul__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_mul___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1318,7 +1318,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __itruediv__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_div___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1331,7 +1331,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __ifloordiv__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_floor_divide___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1344,7 +1344,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __imod__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_remainder___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1357,7 +1357,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __ipow__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_pow___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1370,7 +1370,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __iand__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_and___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1383,7 +1383,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __ior__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_or___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1396,7 +1396,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __ixor__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_xor___Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1409,7 +1409,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __radd__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_add__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1422,7 +1422,7 @@ class TensorMethods:
         return kernel(ks, self, other, 1)
 
     def __rmul__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_mul__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1435,7 +1435,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __rsub__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_rsub__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1448,7 +1448,7 @@ class TensorMethods:
         return kernel(ks, self, other, 1)
 
     def __rand__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_and__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1461,7 +1461,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __ror__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_or__Scalar(self, other)
         include, keep = DISPATCH()
         try:
@@ -1474,7 +1474,7 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __rxor__(self, other):
-        if other.__class__ in NUMBERS:
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_xor__Scalar(self, other)
         include, keep = DISPATCH()
         try:

@@ -12,7 +12,7 @@ from turnout.tensors import Tensor
 from turnout_autograd.engine import run_hooks
 from turnout_autograd.graph import fit_to_leaf
 
-_LOCK = threading.Lock()  # several sweeps may end at one leaf
+_LOCK = threading.RLock()  # several sweeps may end at one leaf; reentrant, for a finalizer may start another
 
 HOOKS = "autograd hooks"
 POST_HOOKS = "autograd post-accumulate hooks"

@@ -1,0 +1,381 @@
+"""The sweep: graphs of any shape and length, what is freed, hooks, layouts, threads, and what an exception leaves behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+import turnout
+from turnout import autograd
+from turnout.state import DISPATCH, GRAD
+from turnout.tensors import Tensor
+
+
+def leaf(*values, dtype=turnout.float64):
+    return turnout.tensor(list(values), dtype=dtype).requires_grad_()
+
+
+@pytest.fixture
+def x():
+    return leaf(1.0, 2.0, 3.0)
+
+
+def error_text(call, kind=RuntimeError):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+# ---- graphs
+
+
+def test_a_chain_of_a_hundred_thousand_nodes_is_swept_and_freed_without_recursion():
+    start = leaf(1.0)
+    y = start
+    for _ in range(100_000):
+        y = y + 1
+    y.backward()
+    assert start.grad.tolist() == [1.0]
+    del y
+    gc.collect()
+
+
+def test_a_ladder_visits_each_node_once():
+    start = leaf(1.0)
+    y = start
+    for _ in range(60):
+        y = y + y
+    y.backward()
+    assert start.grad.tolist() == [2.0**60]
+
+
+def test_gradients_of_several_outputs_and_uses_add_up(x):
+    a, b = x * 2, x * 3
+    autograd.backward((a.sum(), b.sum(), x.sum()))
+    assert x.grad.tolist() == [6.0, 6.0, 6.0]
+    (a * b).sum().backward() if False else None
+
+
+def test_a_leaf_is_its_own_gradient(x):
+    x.backward(turnout.ones(3, dtype=turnout.float64))
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_gradients_accumulate_in_place(x):
+    (x * 2).sum().backward()
+    first = x.grad
+    (x * 3).sum().backward()
+    assert x.grad is first
+    assert first.tolist() == [5.0, 5.0, 5.0]
+
+
+def test_the_users_own_gradient_is_not_taken_over(x):
+    seed = turnout.ones(3, dtype=turnout.float64)
+    x.backward(seed)
+    x.grad.mul_(7)
+    assert seed.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_sum_gives_each_leaf_memory_of_its_own(x):
+    y = leaf(1.0, 1.0, 1.0)
+    (x + y).sum().backward()
+    x.grad.mul_(2)
+    assert (x.grad.tolist(), y.grad.tolist()) == ([2.0] * 3, [1.0] * 3)
+    assert x.grad.stride() == (1,)
+
+
+def test_gradients_have_the_layout_of_their_leaf():
+    w = turnout.zeros(4, 3, dtype=turnout.float64).t().requires_grad_()
+    (w * turnout.ones(3, 4, dtype=turnout.float64)).sum().backward()
+    assert w.grad.stride() == w.stride() == (1, 3)
+
+
+def test_a_gradient_has_the_dtype_of_its_argument():
+    half, single = leaf(1.0, 2.0, dtype=turnout.float16), leaf(3.0, 4.0, dtype=turnout.float32)
+    ((half * single) + half * 1).sum().backward()
+    assert (half.grad.dtype, half.grad.tolist()) == (turnout.float16, [4.0, 5.0])
+    assert (single.grad.dtype, single.grad.tolist()) == (turnout.float32, [1.0, 2.0])
+
+
+def test_a_gradient_is_summed_over_broadcast_dims(x):
+    column = turnout.ones(2, 1, dtype=turnout.float64).requires_grad_()
+    scalar = turnout.tensor(2.0, dtype=turnout.float64).requires_grad_()
+    (x * column * scalar).sum().backward()
+    assert x.grad.tolist() == [4.0] * 3
+    assert column.grad.tolist() == [[12.0], [12.0]]
+    assert scalar.grad.item() == 12.0
+
+
+# ---- orders
+
+
+def test_gradients_of_gradients_of_gradients(x):
+    y = (x**4).sum()
+    for factor in (4, 12, 24, 24):
+        (g,) = autograd.grad(y, x, create_graph=True)
+        y = g.sum()
+    assert factor * 1.0 == g.tolist()[0] and g.tolist() == [24.0] * 3
+
+
+def test_without_create_graph_gradients_are_constants(x):
+    (g,) = autograd.grad((x * x).sum(), x)
+    assert not g.requires_grad and g.grad_fn is None
+
+
+def test_create_graph_in_backward_records_grad(x):
+    (x * x * x).sum().backward(create_graph=True)
+    assert x.grad.requires_grad
+    assert autograd.grad(x.grad.sum(), x)[0].tolist() == [6.0, 12.0, 18.0]
+
+
+def test_recording_is_off_inside_an_ordinary_backward(x):
+    seen = []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(turnout.is_grad_enabled()))
+    y.sum().backward()
+    y = x * 2
+    y.register_hook(lambda g: seen.append(turnout.is_grad_enabled()))
+    y.sum().backward(create_graph=True)
+    assert seen == [False, True]
+
+
+# ---- what is freed, and refused
+
+
+FREED = (
+    "aten::mul.Tensor: what it saved for the backward pass was freed by an earlier one\n"
+    "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
+)
+
+
+def test_a_second_backward_through_freed_values_is_refused(x):
+    y = (x * x).sum()
+    y.backward()
+    assert error_text(y.backward) == FREED
+
+
+def test_a_second_backward_needs_no_values_where_nothing_was_saved(x):
+    y = (x + x).sum()
+    y.backward()
+    y.backward()
+    assert x.grad.tolist() == [4.0] * 3
+
+
+def test_retain_graph_keeps_what_was_saved(x):
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [4.0, 8.0, 12.0]
+
+
+def test_what_grad_refuses(x):
+    y = leaf(1.0)
+    plain = turnout.ones(3)
+    total = (x * 2).sum()
+    assert error_text(lambda: autograd.grad(total, (x, y), retain_graph=True)) == (
+        "grad: input 1 was not used to compute the outputs\n"
+        "  to fix  allow_unused=True gives None for it, materialize_grads=True gives zeros"
+    )
+    assert autograd.grad(total, (x, y), retain_graph=True, allow_unused=True)[1] is None
+    assert autograd.grad(total, (x, y), retain_graph=True, materialize_grads=True)[1].tolist() == [0.0]
+    assert error_text(lambda: autograd.grad(total, plain)) == "grad: input 0 does not require a gradient"
+    assert error_text(lambda: autograd.grad(total, ())) == "grad: inputs is empty; leave it out to reach every leaf"
+    assert error_text(lambda: (x * 2).backward()) == (
+        "backward: only for a tensor of one element can the gradient be left out, this one is float64 [3]\n"
+        "  to fix  reduce it with sum() or mean(), or pass the gradient"
+    )
+    assert error_text(plain.sum().backward) == (
+        "backward: the tensor does not require a gradient and was not computed from one that does\n"
+        "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
+    )
+    assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == "gradient 0 has shape [2], its output has shape [3]"
+    assert error_text(lambda: autograd.grad((total, total), x, (None,)), TypeError) == "1 gradients were given for 2 outputs"
+
+
+def test_backward_with_inputs_reaches_only_those(x):
+    y = leaf(2.0, 2.0, 2.0)
+    h = x * y
+    (h * h).sum().backward(inputs=[x])
+    assert x.grad.tolist() == [8.0, 16.0, 24.0] and y.grad is None
+
+
+def test_branches_that_lead_nowhere_are_not_run(x):
+    ran = []
+    y = leaf(1.0, 1.0, 1.0)
+    h = x * 2
+    h.register_hook(lambda g: ran.append("x"))
+    total = (h + y * 3).sum()
+    assert autograd.grad(total, y)[0].tolist() == [3.0] * 3
+    assert ran == []
+
+
+def test_gradients_with_respect_to_a_result_and_to_what_it_came_from(x):
+    h = x * 2
+    k = h * 3
+    found = autograd.grad(k.sum(), (k, h, x))
+    assert [g.tolist()[0] for g in found] == [1.0, 3.0, 6.0]
+
+
+def test_gradients_with_respect_to_one_of_several_outputs(x):
+    a, b, c = x.unbind(0)
+    found = autograd.grad(a * b + b * b, (a, b, c), allow_unused=True)
+    assert [None if g is None else g.item() for g in found] == [2.0, 5.0, None]
+
+
+# ---- hooks
+
+
+def test_tensor_hooks_see_the_whole_gradient_and_may_replace_it(x):
+    seen = []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    handle = y.register_hook(lambda g: g * 10)
+    (y + y).sum().backward()
+    assert seen == [[2.0] * 3] and x.grad.tolist() == [40.0] * 3
+    handle.remove()
+    handle.remove()
+
+
+def test_hooks_on_leaves_run_once_with_the_sum(x):
+    seen = []
+    x.register_hook(lambda g: seen.append(g.tolist()) or g * 2)
+    autograd.register_post_accumulate_grad_hook(x, lambda t: seen.append(t.grad.tolist()))
+    (x + x * 2).sum().backward()
+    assert seen == [[3.0] * 3, [6.0] * 3]
+
+
+def test_node_hooks_before_and_after(x):
+    y = (x * 2).sum()
+    seen = []
+    y.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    y.grad_fn.register_hook(lambda ins, outs: (ins[0] * 5,))
+    y.backward()
+    assert seen == [1] and x.grad.tolist() == [10.0] * 3
+
+
+def test_a_removed_hook_does_not_run_and_a_bad_one_is_named(x):
+    with x.register_hook(lambda g: g * 100):
+        pass
+    y = x * 2
+    y.register_hook(lambda g: 3)
+    assert error_text(y.sum().backward) == "a hook must return a tensor or None, not int"
+    assert x.grad is None
+    assert error_text(lambda: turnout.ones(2).register_hook(print)) == (
+        "a hook can be registered only on a tensor that requires a gradient"
+    )
+
+
+def test_retain_grad_keeps_the_gradient_and_follows_writes(x):
+    y = x * 1
+    y.retain_grad()
+    y.mul_(3)
+    y.sum().backward()
+    assert y.grad.tolist() == [1.0] * 3
+
+
+def test_the_graph_can_be_read(x):
+    y = (x * 2).sum()
+    assert y.grad_fn.name() == "SumBackward0"
+    ((mul, index),) = y.grad_fn.next_functions
+    assert (mul.name(), index) == ("MulBackward1", 0)
+    assert mul.next_functions == ((x, 0),)
+
+
+# ---- threads, exceptions, memory
+
+
+def test_threads_sweep_one_graph_at_once_and_lose_nothing(x):
+    y = x
+    for _ in range(50):
+        y = y * 1.0 + 0
+    total = y.sum()
+    failures = []
+
+    def work():
+        try:
+            for _ in range(20):
+                total.backward(retain_graph=True)
+        except BaseException as error:  # noqa: BLE001 - reported below
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == [] and x.grad.tolist() == [160.0] * 3
+
+
+def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):
+    y = x * 2
+
+    def fail(grad):
+        raise KeyError("stop")
+
+    y.register_hook(fail)
+    before = (GRAD.get(), DISPATCH.get())
+    with pytest.raises(KeyError):
+        (y + x * 5).sum().backward()
+    assert x.grad is None and (GRAD.get(), DISPATCH.get()) == before
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [2.0] * 3
+
+
+def tensors_alive():
+    return sum(isinstance(each, Tensor) for each in gc.get_objects())
+
+
+def test_training_leaks_nothing_without_the_garbage_collector():
+    w = turnout.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]).requires_grad_()
+    b = turnout.zeros(2).requires_grad_()
+    data = turnout.tensor([[1.0, 2.0, 3.0], [2.0, 0.0, 1.0], [0.5, 0.5, 0.5]])
+    target = turnout.tensor([0, 1, 1])
+
+    def step():
+        h = turnout.addmm(b, data, w.t()).tanh()
+        h = h.exp().sigmoid() + h.relu().sqrt() * 0.1
+        v = h * 1
+        v[0].mul_(2)
+        v.exp_()
+        loss = turnout.nn.functional.cross_entropy(v, target)
+        loss.backward(create_graph=False)
+        with turnout.no_grad():
+            for p in (w, b):
+                p.sub_(p.grad * 0.1)
+                p.grad = None
+
+    for _ in range(5):
+        step()
+    gc.collect()
+    gc.disable()
+    try:
+        before = tensors_alive()
+        for _ in range(200):
+            step()
+        assert tensors_alive() == before
+    finally:
+        gc.enable()
+
+
+def test_a_graph_dies_with_its_result_although_outputs_are_saved(x):
+    gc.collect()
+    gc.disable()
+    try:
+        y = x.exp()
+        reference = weakref.ref(y)
+        del y
+        assert reference() is None
+    finally:
+        gc.enable()
+
+
+def test_anomaly_mode_names_the_forward_line(x):
+    with autograd.detect_anomaly():
+        y = (x - 1).sqrt() * 0  # the line
+        text = error_text((y * float("inf")).sum().backward)
+    assert text.startswith("aten::mul.Scalar: its backward gave NaN for input 0\n  recorded at\n")
+    assert "# the line" in text
+    assert turnout.registry.REGISTRY.find("aten::sqrt").kernel("AutogradCPU") is not None

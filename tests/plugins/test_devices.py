@@ -1,0 +1,182 @@
+"""Devices: how they are named, what goes where, and backends with several devices, pretended here on NumPy."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import turnout
+import turnout_arrays
+from turnout import config
+from turnout.errors import DeviceError
+from turnout.native.tables import register_kernels
+from turnout.registry import Library
+
+
+class Pair(turnout_arrays.ArrayBackend):
+    """Two devices of one type; notes which one is current while a kernel runs."""
+
+    name = "Pair"
+    device_type = "pair"
+    indexed = True
+
+    def __init__(self, xp):
+        super().__init__(xp)
+        self.entered = []
+        self.inside = None
+
+    def device_count(self):
+        return 2
+
+    @contextmanager
+    def guard(self, device):
+        before, self.inside = self.inside, str(device)
+        self.entered.append(str(device))
+        try:
+            yield
+        finally:
+            self.inside = before
+
+
+@pytest.fixture
+def pair():
+    backend = Pair(np)
+    with Library("pair", distribution="pretend") as library:
+        library.backend(backend)
+        register_kernels(library, backend, turnout_arrays.kernels(np))
+        yield backend
+
+
+def error_of(call, *args, **kwargs) -> str:
+    with pytest.raises(DeviceError) as caught:
+        call(*args, **kwargs)
+    return str(caught.value)
+
+
+# ---- names
+
+
+def test_equal_devices_are_one_object_that_prints_copies_and_pickles_as_such():
+    one = turnout.device("cuda", 1)
+    assert one is turnout.device("cuda:1") is turnout.device(one)
+    assert (one.type, one.index, str(one), repr(one)) == ("cuda", 1, "cuda:1", "device('cuda:1')")
+    assert turnout.device("cpu").index is None
+    assert pickle.loads(pickle.dumps(one)) is one
+
+
+@pytest.mark.parametrize("text", ["", "cpu:", "cpu:x", "cpu:-1", "c pu", "cpu:1:2"])
+def test_a_text_that_names_no_device_is_an_error(text):
+    shown = f"{text!r}"
+    assert error_of(turnout.device, text) == f"a device is written TYPE or TYPE:INDEX, got {shown}"
+
+
+def test_naming_a_device_activates_nothing_and_using_one_that_nobody_has_says_so():
+    nowhere = turnout.device("cppu")
+    text = error_of(turnout.ones, 2, device=nowhere)
+    assert text.splitlines()[0] == "device 'cppu': there is no such device; did you mean 'cpu'?"
+    assert text.splitlines()[1].startswith("  installed  cpu, ")
+
+
+def test_an_index_of_a_device_that_has_one_only():
+    assert turnout.ones(1, device="cpu:0").device is turnout.device("cpu")
+    assert error_of(turnout.ones, 1, device="cpu:1") == "cpu:1 does not exist: cpu has 1 device(s)"
+
+
+# ---- what goes where
+
+
+def test_factories_use_the_device_named_or_the_one_of_their_tensor_or_the_default_one():
+    x = turnout.ones(2, device="meta")
+    assert str(turnout.zeros_like(x).device) == "meta"
+    assert str(x.new_ones(3).device) == "meta"
+    assert str(turnout.zeros_like(x, device="cpu").device) == "cpu"
+    assert str(turnout.ones(2).device) == "cpu"
+    with config.override(default_device="meta"):
+        assert str(turnout.ones(2).device) == "meta"
+        assert str(turnout.tensor([1.0]).device) == "meta"
+        assert str(turnout.arange(3).device) == "meta"
+    assert str(turnout.ones(2).device) == "cpu"
+
+
+def test_the_default_device_does_not_touch_results_of_tensors():
+    x = turnout.ones(2)
+    with config.override(default_device="meta"):
+        made = [x + x, x.sum(), turnout.nn.functional.softmax(x, 0), x[0:1], x.to(turnout.float64)]
+    assert {str(t.device) for t in made} == {"cpu"}
+
+
+def test_to_gives_the_tensor_itself_where_it_is_there_already():
+    x = turnout.ones(2)
+    assert x.to("cpu") is x
+    assert x.to(turnout.device("cpu")) is x
+    assert x.to("cpu", turnout.float32) is x
+    assert x.to("cpu", copy=True) is not x
+    assert x.to("cpu", turnout.int64).tolist() == [1, 1]
+    assert x.to(turnout.ones(1, dtype=turnout.float64)).dtype is turnout.float64
+    assert x.cpu() is x
+    with pytest.raises(TypeError) as caught:
+        x.to("cpu", turnout.float32, False, False, None)
+    assert str(caught.value) == "to: takes at most 4 positional arguments after a device, got 5"
+
+
+# ---- several devices of one type
+
+
+def test_a_type_without_an_index_is_the_current_device(pair):
+    assert str(turnout.ones(2, device="pair").device) == "pair:0"
+    assert str(turnout.ones(2, device="pair:1").device) == "pair:1"
+    assert error_of(turnout.ones, 2, device="pair:2") == "pair:2 does not exist: pair has 2 device(s)"
+
+
+def test_two_devices_of_one_backend_in_a_call_are_an_error_that_names_both(pair):
+    x, y = turnout.ones(2, device="pair:0"), turnout.ones(2, device="pair:1")
+    fix = "\n  to fix  move one with .to(device); only 0-dim tensors on cpu mix with another device"
+    assert error_of(lambda: x + y) == f"aten::add.Tensor: tensors on two devices: self on pair:0, other on pair:1{fix}"
+    text = error_of(turnout.cat, [x, x, y])
+    assert text == f"aten::cat: tensors on two devices: tensors[0] on pair:0, tensors[2] on pair:1{fix}"
+    assert error_of(x.add_, y).startswith("aten::add_.Tensor: tensors on two devices: self on pair:0, other on pair:1")
+    assert x.tolist() == [1.0, 1.0]
+
+
+def test_results_stay_on_the_device_of_the_arguments_and_0_dim_tensors_of_the_cpu_mix(pair):
+    y = turnout.ones(2, device="pair:1")
+    made = [y + y, y + 1, y * turnout.tensor(2.0), turnout.tensor(2.0) - y, y.sum(), y[0], y.t(), turnout.cat([y, y])]
+    assert {str(t.device) for t in made} == {"pair:1"}
+    assert y.to("pair:0").device.index == 0
+    assert y.to("pair:1") is y
+
+
+def test_kernels_run_under_the_guard_of_the_first_tensor_also_in_a_list(pair):
+    y = turnout.ones(2, device="pair:1")
+    pair.entered.clear()
+    y + y
+    assert pair.entered == ["pair:1"]
+    turnout.cat([y, y])
+    assert set(pair.entered) == {"pair:1"}
+    assert pair.inside is None
+
+
+def test_the_guard_is_left_when_a_kernel_raises(pair):
+    y = turnout.ones(2, device="pair:1")
+    with Library("failing") as library:
+        op = library.define("devicetest::fail(Tensor x) -> Tensor")
+        seen = []
+
+        def fail(x):
+            seen.append(pair.inside)
+            raise ValueError("no")
+
+        library.impl("devicetest::fail", "Pair", fail)
+        with pytest.raises(ValueError, match="no"):
+            op(y)
+    assert (seen, pair.inside) == (["pair:1"], None)
+
+
+def test_gradients_are_on_the_device_of_what_they_belong_to(pair):
+    x = turnout.ones(2, device="pair:0", requires_grad=True)
+    y = turnout.ones(2, device="pair:1", requires_grad=True)
+    (x.to("pair:1") * y * 3).sum().backward()
+    assert (str(x.grad.device), str(y.grad.device), x.grad.tolist()) == ("pair:0", "pair:1", [3.0, 3.0])
