@@ -121,7 +121,7 @@ def custom(through: str) -> Callable[[bool], None]:
     def profile(quick: bool) -> None:
         with ExitStack() as stack:
             x = turnout.tensor(rows.VALUES)
-            handle = rows.turnout_operator(stack, through=through, ported=False)
+            handle: Any = rows.turnout_operator(stack, through=through, ported=False)
             handle(x)
             op = getattr(handle, "operator", handle)
             pieces = [
@@ -156,7 +156,7 @@ PROFILES: dict[str, Callable[[bool], None]] = {
     "add": add,
     "recorded": recorded,
     "backward": backward,
-    "custom_op": custom("custom_op"),
-    "impl": custom("Library.impl"),
+    "custom_op": custom(rows.CUSTOM_OP),
+    "impl": custom(rows.IMPL),
     "import": import_times,
 }

@@ -19,11 +19,13 @@ import turnout_arrays
 from turnout import registry
 from turnout.library import Library, custom_op
 from turnout.native.tables import register_kernels
+from turnout.registry import find_operator
 
 VALUES = [1.0, 2.0, 3.0, 4.0]
 MANY, FEW = 10_000, 10
 BACKENDS = 64
 LARGE = 10_000_000
+CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
 class Skipped(Exception):
@@ -86,7 +88,8 @@ BACKWARD = "leaf = x.detach().requires_grad_(); (leaf * y).sum().backward()"
 def backward() -> Iterator[Pair]:
     """A new leaf, two operators and the sweep back."""
     torch = torch_on_one_thread()
-    yield Pair(*[Side(BACKWARD, x=m.tensor(VALUES), y=m.tensor(VALUES)) for m in (turnout, torch)])
+    ours, theirs = (Side(BACKWARD, x=m.tensor(VALUES), y=m.tensor(VALUES)) for m in (turnout, torch))
+    yield Pair(ours, theirs)
 
 
 @contextmanager
@@ -106,7 +109,7 @@ def turnout_operator(stack: ExitStack, *, through: str, ported: bool) -> Callabl
     def sin(x: turnout.Tensor) -> turnout.Tensor:
         return turnout.from_numpy(np.sin(x.numpy()))
 
-    if through == "custom_op":
+    if through == CUSTOM_OP:
         schema = "(Tensor x) -> Tensor"
         kernel = sin if ported else np.sin
         op = custom_op("benchmarks::sin", kernel, mutates_args=(), schema=schema, arrays=not ported)
@@ -115,7 +118,7 @@ def turnout_operator(stack: ExitStack, *, through: str, ported: bool) -> Callabl
     library = stack.enter_context(Library("benchmarks", "DEF"))
     library.define("sin(Tensor x) -> Tensor")
     library.impl("sin", sin if ported else np.sin, "CPU", arrays=not ported)
-    return turnout.ops.benchmarks.sin.default
+    return find_operator("benchmarks::sin")
 
 
 def torch_operator(stack: ExitStack, *, through: str) -> Callable[..., Any]:
@@ -125,7 +128,7 @@ def torch_operator(stack: ExitStack, *, through: str) -> Callable[..., Any]:
     def sin(x: Any) -> Any:
         return torch.from_numpy(np.sin(x.numpy()))
 
-    if through == "custom_op":
+    if through == CUSTOM_OP:
         schema = "(Tensor x) -> Tensor"
         made: Callable[..., Any] = torch.library.custom_op(
             "benchmarks_custom::sin", sin, mutates_args=(), schema=schema
@@ -139,19 +142,24 @@ def torch_operator(stack: ExitStack, *, through: str) -> Callable[..., Any]:
     return handle
 
 
-def custom(through: str, *, ported: bool) -> Callable[[], AbstractContextManager[Pair]]:
+def custom(through: str, *, takes_tensors: bool = False) -> Callable[[], AbstractContextManager[Pair]]:
     """What prepares a row about a custom operator."""
 
     @contextmanager
     def prepare() -> Iterator[Pair]:
         with ExitStack() as stack:
             theirs = torch_operator(stack, through=through)
-            ours = turnout_operator(stack, through=through, ported=ported)
+            ours = turnout_operator(stack, through=through, ported=takes_tensors)
             x = turnout.tensor(VALUES)
             y = torch_on_one_thread().tensor(VALUES)
             yield Pair(Side("op(x)", op=ours, x=x), Side("op(x)", op=theirs, x=y))
 
     return prepare
+
+
+def ported(through: str) -> Callable[[], AbstractContextManager[Pair]]:
+    """The same with a kernel on tensors on both sides: what changing the import gives."""
+    return custom(through, takes_tensors=True)
 
 
 # ---- size of the system
@@ -225,16 +233,16 @@ def _register_backends(count: int) -> registry.Library:
 
 # fmt: off
 ROWS = [
-    Row("add",           "x + y, 4 floats",                         "torch",              0.65, 0.50, add),
-    Row("recorded",      "the same, gradient recorded",             "torch",              0.85, 0.60, recorded),
-    Row("backward",      "leaf, mul, sum, backward",                "torch",              0.55, 0.40, backward),
-    Row("custom_op",     "numpy.sin through custom_op",             "torch",              0.10, 0.06, custom("custom_op", ported=False)),
-    Row("impl",          "numpy.sin through Library.impl",          "torch",              0.50, 0.30, custom("Library.impl", ported=False)),
-    Row("custom_ported", "custom_op, kernel written for torch",     "torch",              None, None, custom("custom_op", ported=True)),
-    Row("impl_ported",   "Library.impl, kernel written for torch",  "torch",              None, None, custom("Library.impl", ported=True)),
-    Row("large",         "x + y, 10 million floats",                "NumPy",              1.05, 0.60, large),
-    Row("operators",     f"a call with {MANY:,} operators",         f"{FEW} operators",   1.05, 1.00, operators),
-    Row("backends",      f"a call with {BACKENDS} backends",        "1 backend",          1.05, 1.00, backends),
-    Row("import",        "import turnout, over bare Python",        "bare Python",        60.0, 25.0, run=startup.measure),
+    Row("add",           "x + y, 4 floats",                        "torch",            0.65, 0.50, add),
+    Row("recorded",      "the same, gradient recorded",            "torch",            0.85, 0.60, recorded),
+    Row("backward",      "leaf, mul, sum, backward",               "torch",            0.55, 0.40, backward),
+    Row("custom_op",     "numpy.sin through custom_op",            "torch",            0.10, 0.06, custom(CUSTOM_OP)),
+    Row("impl",          "numpy.sin through Library.impl",         "torch",            0.50, 0.30, custom(IMPL)),
+    Row("custom_ported", "custom_op, kernel written for torch",    "torch",            None, None, ported(CUSTOM_OP)),
+    Row("impl_ported",   "Library.impl, kernel written for torch", "torch",            None, None, ported(IMPL)),
+    Row("large",         "x + y, 10 million floats",               "NumPy",            1.05, 0.60, large),
+    Row("operators",     f"a call with {MANY:,} operators",        f"{FEW} operators", 1.05, 1.00, operators),
+    Row("backends",      f"a call with {BACKENDS} backends",       "1 backend",        1.05, 1.00, backends),
+    Row("import",        "import turnout, over bare Python",       "bare Python",      60.0, 25.0, run=startup.measure),
 ]
 # fmt: on

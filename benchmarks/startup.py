@@ -16,7 +16,7 @@ from pathlib import Path
 from timing import Result, summary
 
 ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("pyproject.toml", "README.md", "LICENSE", "core", "plugins", "tools")
+PARTS = ("LICENSE", "core", "plugins", "tools")
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
 OFFLINE = ["--no-index", "--no-deps"]
 
@@ -44,11 +44,13 @@ def install_wheels(folder: Path) -> Path:
     ignore = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
     for name in PARTS:
         source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copyfile)(
-            source, tree / name, **({"ignore": ignore} if source.is_dir() else {})
-        )
-    parts = ["core", *(str(p.parent.relative_to(tree)) for p in sorted(tree.glob("[pt]*s/*/pyproject.toml")))]
-    _run([*PIP, "wheel", *OFFLINE, "--no-build-isolation", "-w", str(folder), *(f"./{p}" for p in parts)], tree)
+        if source.is_dir():
+            shutil.copytree(source, tree / name, ignore=ignore)
+        else:
+            shutil.copyfile(source, tree / name)
+    plugins_and_tools = [file.parent for part in PARTS[2:] for file in sorted((tree / part).glob("*/pyproject.toml"))]
+    projects = map(str, [tree / "core", *plugins_and_tools])
+    _run([*PIP, "wheel", *OFFLINE, "--no-build-isolation", "-w", str(folder), *projects], tree)
     _run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], folder)
     [python] = [p for p in (folder / "env/bin/python", folder / "env/Scripts/python.exe") if p.exists()]
     _run([*PIP, "--python", str(python), "install", *OFFLINE, *map(str, folder.glob("*.whl"))], folder)

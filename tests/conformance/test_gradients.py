@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from operator_cases import CASES, OperatorCase, S, T, calls, values
 
 import turnout
+from operator_cases import CASES, OperatorCase, S, T, calls, values
 from turnout import autograd
 from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY
@@ -48,7 +48,8 @@ OWN = [
 # Where the value is not differentiable, so that differences say nothing.
 TIED = {"sort.stable", "sort"}
 # Arguments whose gradient is refused, by operator.
-CONSTANTS = {"nll_loss": "weight", "nll_loss_forward": "weight", "nll_loss_backward": "total_weight", "cross_entropy_loss": "weight"}
+CONSTANTS = dict.fromkeys(("nll_loss", "nll_loss_forward", "cross_entropy_loss"), "weight")
+CONSTANTS["nll_loss_backward"] = "total_weight"
 # Random results; what is checked of them stands in tests/plugins.
 RANDOM = {"native_dropout", "bernoulli", "bernoulli.p", "uniform", "random.from", "normal"}
 
@@ -126,7 +127,7 @@ def test_second_gradients_are_what_differences_of_the_first_say(case: OperatorCa
 
 def inplace_of(case: OperatorCase) -> Any:
     """The in-place variant with the same arguments, or None."""
-    name, _, overload = case.op.partition(".")
+    name, _, _overload = case.op.partition(".")
     functional = REGISTRY.find(f"aten::{case.op}").schema
     for candidate in REGISTRY.packets["aten"].get(f"{name}_", ()):
         theirs = [(a.name, str(a.type)) for a in candidate.schema.arguments]
@@ -152,9 +153,8 @@ def test_gradients_of_the_in_place_variant_are_those_of_the_functional_one(case:
         found, _ = as_function(written, args, kwargs)
         theirs, ours = expected(*given), found(*given)
         seed = turnout.ones_like(theirs)
-        for a, b in zip(
-            autograd.grad(theirs, given, seed, allow_unused=True), autograd.grad(ours, given, seed, allow_unused=True), strict=True
-        ):
+        pair = [autograd.grad(end, given, seed, allow_unused=True) for end in (theirs, ours)]
+        for a, b in zip(*pair, strict=True):
             assert (a is None) == (b is None)
             assert a is None or a.tolist() == b.tolist()
 

@@ -11,7 +11,8 @@ import pytest
 from workspace import ROOT
 
 ROWS = [
-    "add", "recorded", "backward", "custom_op", "impl", "custom_ported", "impl_ported", "large", "operators", "backends", "import",
+    "add", "recorded", "backward", "custom_op", "impl", "custom_ported", "impl_ported", "large", "operators", "backends",
+    "import",
 ]  # fmt: skip
 
 

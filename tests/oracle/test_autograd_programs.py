@@ -1,7 +1,7 @@
 """Random programs of views, writes and pointwise operators, run by PyTorch and here: values, gradients, and which step refuses.
 
-A program is a list of steps over numbered tensors. Both sides make the same choices because a step names its operands by number. Where a
-step raises on one side it must raise on the other, and the program goes on without it.
+A program is a list of steps over numbered tensors. Both sides make the same choices because a step names its operands by
+number. Where a step raises on one side it must raise on the other, and the program goes on without it.
 """
 
 from __future__ import annotations

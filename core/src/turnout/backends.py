@@ -6,6 +6,8 @@ wrappers (`turnout.native.wrappers`) unwrap tensors, call them, and wrap results
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from turnout.devices import Device, device
 from turnout.errors import DeviceError
 from turnout.errors import calls as texts
@@ -41,6 +43,7 @@ class Backend:
     array_type: type | None = None
     wrapper_module: str = "turnout.native.wrappers"
     keys: int = 0  # the key set of its plain tensors, set when it is registered
+    dense: int = 0  # the part of it that picks the backend's own slot
 
     # ---- memory
 
@@ -139,7 +142,12 @@ class Backend:
 
     def current_device(self) -> Device:
         """Where a tensor goes when only the device type is named."""
-        return device(self.device_type, 0 if self.indexed else None)
+        return device(self.device_type, 0) if self.indexed else self.place
+
+    @cached_property
+    def place(self) -> Device:
+        """The one device of a backend that is not indexed."""
+        return device(self.device_type)
 
     def guard(self, device: Device) -> AbstractContextManager[object] | None:
         """Makes a device current while entered; None where there is nothing to do."""
@@ -151,9 +159,9 @@ class Backend:
     def resolve_device(self, wanted: Device) -> Device:
         """The device a tensor is made on when `wanted` is named. Raises DeviceError for an index that does not exist."""
         if wanted.index is None:
-            return self.current_device()
+            return self.current_device() if self.indexed else wanted
         if not self.indexed and wanted.index == 0:
-            return device(self.device_type)
+            return self.place
         if wanted.index >= self.device_count():
             raise DeviceError(f"{wanted} does not exist: {self.device_type} has {self.device_count()} device(s)")
         return wanted

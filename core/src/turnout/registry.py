@@ -39,6 +39,7 @@ class Registry:
         self._specializers: dict[int, Callable[[Operator], Any]] = {}
         self._follows_config = follows_config
         self._subscribed = False
+        self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
         self.services: dict[str, Any] = {}  # functionality -> what its plugin offers to core's public functions
         self.generation = 0  # counts changes; what is derived from the registry compares it
         self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
@@ -101,8 +102,10 @@ class Registry:
             return False
         from turnout import config
 
-        self._subscribe()
-        return config.key_disabled(key, functionality)
+        if self._disabled is None:
+            self.follow_config()
+            self._disabled = config.disabled_keys()
+        return bool(self._disabled) and config.key_disabled(key, functionality)
 
     def choice(self, op: Operator, key: str) -> str | None:
         """The library or distribution that configuration chose for a slot that two libraries claim."""
@@ -110,16 +113,20 @@ class Registry:
             return None
         from turnout import config
 
-        self._subscribe()
+        self.follow_config()
         return config.kernel_choices().get(f"{op.qualified_name}@{key}")
 
-    def _subscribe(self) -> None:
+    def follow_config(self) -> None:
         """From the first resolution on, a change of settings clears the caches."""
         if not self._subscribed:
             from turnout import config
 
             self._subscribed = True
-            config.on_change(lambda names: self.changed())
+            config.on_change(self._config_changed)
+
+    def _config_changed(self, names: object) -> None:
+        self._disabled = None
+        self.changed()
 
     # ---- what wins at one operator and key
 
@@ -434,6 +441,7 @@ class Library:
                 registry.keys.remove_backend(backend.name)
                 raise
             backend.keys = registry.keys.tensor_bits(backend.name)
+            backend.dense = registry.keys.bit("Dense") | registry.keys.backend_bit(backend.name)
             registry.backends[backend.name] = backend
             registry.changed()
 

@@ -238,8 +238,9 @@ class Tensor(TensorMethods, Conversions):
         self.gmask = mask
         if mask:
             self.keys |= TRACKED
-            for view in self.live_views():
-                view.keys |= TRACKED
+            if self.storage is not None:
+                for view in self.live_views():
+                    view.keys |= TRACKED
         else:
             self.keys &= ~TRACKED
 

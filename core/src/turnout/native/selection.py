@@ -21,15 +21,15 @@ def selection(op: Operator) -> Any:
     at = next((i for i, a in enumerate(arguments) if a.type.canonical.rstrip("?") == "Device"), None)
     if at is None or any(a.type.canonical.startswith("Tensor") for a in arguments):
         return FALLTHROUGH
-    keys = op.registry.keys
-    above = ~keys.bit("BackendSelect")
-    dense = keys.bit("Dense")
+    above = ~op.registry.keys.bit("BackendSelect")
+    cache = op.cache
 
     def select_backend(ks: int, *args: Any) -> Any:
         wanted = args[at]
         backend = (default_device() if wanted is None else wanted).backend
         place = backend.current_device() if wanted is None else backend.resolve_device(wanted)
-        ks = ks & above | dense | keys.backend_bit(backend.name)
-        return op.lookup(ks)(ks, *args[:at], place, *args[at + 1 :])
+        ks = ks & above | backend.dense
+        call = cache.get(ks) or op.resolve(ks)
+        return call(ks, *args[:at], place, *args[at + 1 :])
 
     return Kernel(select_backend, INTERNAL, label=f"select the backend of {op.qualified_name}")

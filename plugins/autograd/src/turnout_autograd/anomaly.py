@@ -17,7 +17,7 @@ from turnout_autograd.graph import Output, hooks_of
 _SHOWN = 6
 
 
-class detect_anomaly:  # noqa: N801 - PyTorch's name
+class detect_anomaly:
     """While entered (in the whole process), backward says which forward line a NaN comes from. Slow."""
 
     def __init__(self, check_nan: bool = True) -> None:

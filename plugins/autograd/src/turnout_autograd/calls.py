@@ -36,11 +36,11 @@ def backward(
     """
     outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     retain = create_graph if retain_graph is None else retain_graph
-    enabled, allowed = GRAD.get()
+    allowed = GRAD.get()[1]
     # Functional levels do not see imperative gradients: `.grad` would leak out of them.
     token = GRAD.set((allowed | 1 if create_graph else 0, allowed))
     try:
-        roots = _roots("backward", outputs, grad_tensors)
+        roots = _roots(outputs, grad_tensors)
         if inputs is None:
             deliver(sweep(roots, retain))
             return
@@ -81,7 +81,7 @@ def grad(
     enabled, allowed = GRAD.get()
     token = GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
     try:
-        roots = _roots("grad", ends, grad_outputs)
+        roots = _roots(ends, grad_outputs)
         found = _limited(roots, into, retain)
         if materialize_grads:
             return tuple(_zeros_like(t) if g is None else g for t, g in zip(into, found, strict=True))
@@ -105,10 +105,11 @@ def _batched(
     def one(*vectors: Tensor) -> tuple[Any, ...]:
         return grad(ends, into, vectors, True, create, True, allow_unused, False, materialize)
 
-    return tuple(turnout.vmap(one)(*given))  # type: ignore[attr-defined]
+    vmap: Any = turnout.vmap
+    return tuple(vmap(one)(*given))
 
 
-def _roots(name: str, outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
+def _roots(outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
     """An edge and its gradient per output."""
     if given is None:
         grads: tuple[Any, ...] = (None,) * len(outputs)
@@ -117,10 +118,11 @@ def _roots(name: str, outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any
         if len(grads) != len(outputs):
             raise CallError(errors.gradient_count(len(grads), len(outputs)))
     roots = []
+    levels = GRAD.get()[1] | 1
     for i, (tensor, value) in enumerate(zip(outputs, grads, strict=True)):
         if tensor.view_of is not None:
             refresh(tensor)
-        if not tensor.gmask & (GRAD.get()[1] | 1):
+        if not tensor.gmask & levels:
             raise errors.GradientError(errors.no_graph())
         roots.append((tensor.node or tensor, _root_gradient(tensor, value, i)))
     return roots
@@ -128,15 +130,18 @@ def _roots(name: str, outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any
 
 def _root_gradient(tensor: Tensor, given: Tensor | None, index: int) -> Tensor:
     if given is None:
-        if tensor.array.shape and tensor.numel() != 1:
+        shape = tensor.array.shape
+        if shape and tensor.numel() != 1:
             raise errors.GradientError(errors.not_scalar(tensor))
-        if tensor.dtype.category == COMPLEX:
+        device = tensor.device
+        backend = device.backend
+        dtype = backend.dtype_of(tensor.array)
+        if dtype.category == COMPLEX:
             raise errors.GradientError(errors.not_real(tensor))
-        # Not by an operator: a constant, and ones_like takes 10 us.
-        backend = tensor.device.backend
-        one = backend.empty(tensor.array.shape, tensor.dtype, tensor.device)
+        # Not by an operator: it is a constant, and ones_like takes four times as long.
+        one = backend.empty(shape, dtype, device)
         backend.fill(one, 1)
-        return wrap(one, tensor.device)
+        return wrap(one, device)
     if given.shape != tensor.shape:
         raise ShapeError(errors.gradient_shape(given, tensor, index))
     if given.dtype is not tensor.dtype:

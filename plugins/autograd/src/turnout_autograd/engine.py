@@ -1,8 +1,8 @@
 """The sweep over the tape: from outputs to leaves, each node once, after all that need it.
 
-Nodes are taken by falling `seq`: edges lead to nodes recorded earlier, so whoever contributes to a node has a greater number. While
-one node at a time is pending, as in a chain, nothing is queued or looked up. Gradients of leaves are summed in `sinks` and
-delivered at the end, so an exception on the way leaves every `.grad` as it was.
+Nodes are taken by falling `seq`: edges lead to nodes recorded earlier, so whoever contributes to a node has a greater
+number. While one node at a time is pending, as in a chain, nothing is queued or looked up. Gradients of leaves are summed in
+`sinks` and delivered at the end, so an exception on the way leaves every `.grad` as it was.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
         if isinstance(target, Output):
             _to_output(target, value, pending, heap)
         elif not isinstance(target, Node):
-            sink = sinks.setdefault(id(target), [target, None])
-            sink[1] = value if sink[1] is None else sink[1] + value
+            have = sinks.get(id(target))
+            sinks[id(target)] = [target, value if have is None else have[1] + value]
         elif target in pending:
             pending[target] = pending[target] + value
         elif len(roots) == 1:
@@ -112,22 +112,22 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
                 _to_output(target, value, pending, heap)
             else:
                 value = fit_to_leaf(value, target)
-                sink = sinks.get(id(target))
+                sink: Any = sinks.get(id(target))
                 if sink is None:
                     sinks[id(target)] = [target, value]
                 else:
                     sink[1] = sink[1] + value
-        grads = value = None
+        grads = value = None  # type: ignore[assignment]
 
 
 def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: list[tuple[int, Node]]) -> None:
     """Add to one of the output gradients of a node with several."""
     node = target.node
-    grads = pending.get(node)
+    grads: Any = pending.get(node)
     if grads is None:
         grads = pending[node] = [None] * node.count  # type: ignore[attr-defined]
         heappush(heap, (-node.seq, node))
-    have = grads[target.index]
+    have: Tensor | None = grads[target.index]
     grads[target.index] = value if have is None else have + value
 
 
@@ -176,8 +176,8 @@ def _after(hooks: Hooks, grads: Any, grad: Any) -> Any:
 def _check_nan(node: Node, grads: Any) -> None:
     for i, grad in enumerate(grads):
         if grad is not None and bool((grad != grad).any()):
-            line = node.extra.line if node.extra is not None else ""
-            raise errors.GradientError(errors.nan_found(node.op_name, i, line or "an unknown line: recorded before detect_anomaly"))
+            line = node.extra.line if node.extra is not None and node.extra.line else "    a time before detect_anomaly"
+            raise errors.GradientError(errors.nan_found(node.op_name, i, line))
 
 
 # ---- sweeps that end at given tensors
@@ -254,7 +254,7 @@ def _seq(node: Node) -> int:
     return node.seq
 
 
-class recording:  # noqa: N801 - used as a context manager
+class recording:
     """While entered, GRAD's enabled bits are as given; for the time of a sweep."""
 
     __slots__ = ("_enabled", "_token")

@@ -1,7 +1,7 @@
 """What formulas in `derivatives.yaml` call: operators under short names, and gradients too long for one line.
 
-Everything here is written in operators, so that a gradient can be differentiated again, batched, traced and cast. A function is named
-after its operator with `_grad`; operators that core has for gradients keep their own names.
+Everything here is written in operators, so that a gradient can be differentiated again, batched, traced and cast. A function
+is named after its operator with `_grad`; operators that core has for gradients keep their own names.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ nll_loss_backward = _call("nll_loss_backward")
 mse_loss_backward = _call("mse_loss_backward")
 native_dropout_backward = _call("native_dropout_backward")
 zeros_like = _call("zeros_like")
+expand = _call("expand")
 index = _call("index.Tensor")
-slice = _call("slice.Tensor")  # noqa: A001 - the operator's name
+slice = _call("slice.Tensor")
 _cat = _call("cat")
 _stack = _call("stack")
 _where = _call("where.self")
@@ -65,7 +66,7 @@ def scaled(x: Any, factor: Any) -> Any:
 def conj(x: Any) -> Any:
     """The complex conjugate; real values are returned as they are."""
     if isinstance(x, Tensor):
-        if x.dtype.category == COMPLEX:
+        if x.device.backend.dtype_of(x.array).category == COMPLEX:  # x.dtype in line: 60 ns of 350
             raise GradientError("gradients of complex tensors need the operator conj, which is not among the standard ones yet")
         return x
     return x.conjugate() if isinstance(x, complex) else x
@@ -74,7 +75,7 @@ def conj(x: Any) -> Any:
 def real_part(x: Tensor) -> Tensor:
     """The real part of a gradient that belongs to a real argument."""
     raise GradientError(
-        f"a complex gradient ({x.dtype.name}) for a real argument needs the operator real, which is not among the standard ones yet"
+        f"a {x.dtype.name} gradient for a real argument needs the operator real, which is not among the standard ones yet"
     )
 
 

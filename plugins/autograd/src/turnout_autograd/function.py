@@ -83,6 +83,11 @@ class FunctionNode(Node):
 
     __slots__ = ("count", "ctx", "function", "inputs", "outputs")
     several = True
+    count: int
+    ctx: FunctionCtx
+    function: type[Function]
+    inputs: list[Any]
+    outputs: list[Any]
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
@@ -138,6 +143,7 @@ class CustomView(View):
     """The record of a view that a `Function` made in its forward: nobody may write into it."""
 
     __slots__ = ("maker",)
+    maker: str
 
 
 class Function:
@@ -265,6 +271,8 @@ class OnceNode(Node):
     __slots__ = ("count", "label")
     several = True
     op_name = "once_differentiable"
+    count: int
+    label: str
 
     def backward(self, grads: Any, edges: tuple[Any, ...]) -> Any:
         raise errors.GradientError(errors.function_once(self.label))

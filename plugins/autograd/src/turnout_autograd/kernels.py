@@ -1,7 +1,7 @@
 """What stands at Autograd for each operator: its generated kernel, or one made here from its schema.
 
-`specialize` decides, in this order: no tensors in or out, nothing to do; out variants refuse tracked arguments; standard operators
-have the decision of `derivatives.yaml`; everything else records that its gradient is not implemented.
+`decide` goes in this order: standard operators have the decision of `derivatives.yaml`; where no tensors come in or go out there
+is nothing to do; out variants refuse tracked arguments; everything else records that its gradient is not implemented.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ from turnout_autograd.writes import admit, refresh
 if TYPE_CHECKING:
     from turnout.operators import Operator
 
-MISSING = ("error", "warn", "nothing")
-
 
 class Specializer:
-    """The fallback's `specialize`. `options` has `missing`: what a gradient that nobody wrote does."""
+    """The fallback's `specialize`; `options` are the plugin's, whose `missing` says what a gradient that nobody wrote does."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
 
     def __call__(self, op: Operator) -> Any:
-        fn = decide(op, self._options.get("missing", "error"))
+        fn = decide(op, self._options)
         if fn is FALLTHROUGH:
             return fn
         if ANOMALY.depth:
@@ -46,7 +44,7 @@ class Specializer:
         return Kernel(fn, INTERNAL, tracked_only=True, label=getattr(fn, "__qualname__", ""))
 
 
-def decide(op: Operator, missing: str) -> Any:
+def decide(op: Operator, options: Mapping[str, Any]) -> Any:
     """The function of the internal convention for one operator, or FALLTHROUGH."""
     made = KERNELS.get(op.qualified_name)
     if made is not None:
@@ -57,7 +55,7 @@ def decide(op: Operator, missing: str) -> Any:
         return resize(op)
     if op.schema.kind == "out":
         return out_variant(op)
-    return not_implemented(op, missing)
+    return not_implemented(op, options)
 
 
 def _has_tensors(op: Operator) -> bool:
@@ -109,6 +107,8 @@ class NotImplementedNode(Node):
 
     __slots__ = ("count", "label")
     several = True
+    count: int
+    label: str
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
@@ -128,18 +128,19 @@ class WarnedNode(NotImplementedNode):
         return (None,) * len(edges)
 
 
-def not_implemented(op: Operator, missing: str) -> Any:
-    """Keeps `requires_grad` alive through an operator without a rule, with an error (or warning) at backward."""
-    if missing == "nothing":
-        return FALLTHROUGH
-    make = WarnedNode if missing == "warn" else NotImplementedNode
+def not_implemented(op: Operator, options: Mapping[str, Any]) -> Callable[..., Any]:
+    """Keeps `requires_grad` alive through an operator without a rule, with an error (or warning) at backward.
+
+    The option is read at each call, so that a configuration's context manager has its effect.
+    """
     mutated = tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)
 
     def record_missing(ks: int, *args: Any) -> Any:
         below = ks & BELOW
         call = op.lookup(below)
         enabled = GRAD.get()[0]
-        if not enabled:
+        missing = options["missing"]
+        if not enabled or missing == "nothing":
             return call(below, *args)
         tracked = 0
         tensors = list(tensors_in(args))
@@ -153,7 +154,7 @@ def not_implemented(op: Operator, missing: str) -> Any:
             admit(op.qualified_name, tensor, tracked)
         edges = tuple([(t.node or t) if t.gmask & enabled else None for t in tensors])
         result = call(below, *args)
-        node = make()
+        node = WarnedNode() if missing == "warn" else NotImplementedNode()
         start(node, edges)
         node.label = op.qualified_name
         fresh = [t for t in _tensors_of(result) if not any(t is given for given in tensors)]

@@ -1,7 +1,7 @@
 """Functional gradient levels on the one tape: what `grad`, `vjp` and `jvp` are made of.
 
-A level is a bit in the tensors' `gmask`. Its inputs are aliases whose node is an `InputNode`: the level's pullback stops there, outer
-levels pass through. Inside vmap levels the inputs are lowered first, so that rows do not mix.
+A level is a bit in the tensors' `gmask`. Its inputs are aliases whose node is an `InputNode`: the level's pullback stops there,
+outer levels pass through. Inside vmap levels the inputs are lowered first, so that rows do not mix.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Level:
         EPOCHS.pop(self.bit, None)
 
     def __enter__(self) -> Level:
-        enabled, allowed = GRAD.get()
+        enabled, _allowed = GRAD.get()
         self.token = GRAD.set((enabled | self.bit, enabled | self.bit))
         return self
 

@@ -1,4 +1,4 @@
-"""What generated kernels call where straight-line code would be too long: lists, optional tensors, arguments that differ in kind."""
+"""What generated kernels call where straight-line code would be too long: lists, optional tensors, arguments unlike results."""
 
 from __future__ import annotations
 

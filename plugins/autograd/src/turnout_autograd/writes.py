@@ -1,8 +1,8 @@
 """In-place operators on the tape: what may be written, and how histories follow the memory.
 
-A write into a base gives it a new node. A write into a view gives its *base* a `CopySlices` node, and the view's own node is made anew
-at its next use by replaying how it came from the base. `refresh` does that for any view whose base was written since (its record's
-`seen` is then behind the storage's version).
+A write into a base gives it a new node. A write into a view gives its *base* a `CopySlices` node, and the view's own node is
+made anew at its next use by replaying how it came from the base. `refresh` does that for any view whose base was written since
+(its record's `seen` is then behind the storage's version).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class InputNode(Node):
     """
 
     __slots__ = ("bit",)
+    bit: int
     op_name = "an input of a gradient transform"
     unary = True
 
@@ -141,6 +142,8 @@ class CopySlices(Node):
     """
 
     __slots__ = ("chain", "inner")
+    chain: tuple[Any, ...]
+    inner: Node
 
     @property
     def op_name(self) -> str:  # type: ignore[override]

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-
 from turnout.errors import SchemaError
 from turnout.errors.native import DeclarationError, Problem
 from turnout.native.model import NativeFunction, NativeFunctions

@@ -1,7 +1,7 @@
 """Source of one operator's node class and of its kernel at Autograd, from its entry.
 
-The kernel is straight-line code, because it is the price of every recorded call: it computes which arguments are tracked, saves what
-their gradients need, calls below, and attaches the node. `backward` reads what was saved and evaluates the formulas.
+The kernel is straight-line code, because it is the price of every recorded call: it computes which arguments are tracked,
+saves what their gradients need, calls below, and attaches the node. `backward` reads what was saved and evaluates the formulas.
 """
 
 from __future__ import annotations
@@ -215,7 +215,8 @@ class Writer:
                 lines += [
                     f"{var} = node.{var}",
                     f"s = {var}.storage",
-                    f"if ({var}.ver if s is None else s.ver) != node.{name}_version: spoiled(node, {name!r}, {var}, node.{name}_version)",
+                    f"if ({var}.ver if s is None else s.ver) != node.{name}_version:",
+                    f"    spoiled(node, {name!r}, {var}, node.{name}_version)",
                 ]
             else:
                 check = "check_optional" if self.kinds[name] == OPTIONAL else "check_list"
@@ -351,8 +352,8 @@ class Writer:
         for lines, wanted in saves.items():
             by_need.setdefault(self._needs(wanted), []).extend(lines)
         found = by_need.pop("", [])
-        for need, lines in by_need.items():
-            found += [f"if {need}:", *("    " + line for line in lines)]
+        for need, needed in by_need.items():
+            found += [f"if {need}:", *("    " + line for line in needed)]
         return found
 
     def _save_tensor(self, name: str) -> tuple[str, ...]:

@@ -1,0 +1,8 @@
+"""The OpenCL backend. Start at `backend` (memory) and `kernels` (which operators it has).
+
+`arrays`    what a tensor holds: a buffer with shape, strides and offset
+`devices`   contexts, queues, compiled programs, and how a kernel is started
+`programs`  the source of a program: a template of `templates/` for one element type
+`grids`     shapes and strides of a call's operands, as the templates get them
+`pointwise`, `reductions`, `matrices`, `moving`, `losses`  the kernels by concern
+"""

@@ -1,0 +1,112 @@
+"""`ClArray`: a strided view of an OpenCL buffer. Positions are counted in elements from the buffer's start."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from turnout.dtypes import DType
+    from turnout_opencl.devices import ClDevice
+
+Ints = tuple[int, ...]
+_ENUMERATED = 10_000  # elements up to which overlap is found exactly
+
+
+class ClArray:
+    """What a tensor on `opencl` holds. The elements change, the description does not.
+
+    place    the device that the buffer and its queue belong to
+    buffer   a `pyopencl.Buffer`, shared by all views of it
+    offset   where the first element stands in the buffer
+    size     how many elements there are
+    """
+
+    __slots__ = ("buffer", "dtype", "offset", "place", "shape", "size", "strides")
+
+    def __init__(self, place: ClDevice, buffer: Any, shape: Ints, dtype: DType, strides: Ints, offset: int = 0) -> None:
+        self.place = place
+        self.buffer = buffer
+        self.shape = shape
+        self.dtype = dtype
+        self.strides = strides
+        self.offset = offset
+        size = 1
+        for length in shape:
+            size *= length
+        self.size = size
+
+    def view(self, shape: Ints, strides: Ints, offset: int) -> ClArray:
+        """Another view, `offset` counted from this array's first element. Strides may be negative; tensors' are not."""
+        return ClArray(self.place, self.buffer, shape, self.dtype, strides, self.offset + offset)
+
+    def reshaped(self, shape: Ints) -> ClArray:
+        """A contiguous array in another shape."""
+        return self.view(shape, row_major(shape), 0)
+
+    def broadcast(self, shape: Ints) -> ClArray:
+        """Repeated to a shape, with stride 0."""
+        return self if self.shape == shape else self.view(shape, broadcast_strides(self, shape), 0)
+
+    @property
+    def is_contiguous(self) -> bool:
+        if self.strides == row_major(self.shape):
+            return True
+        return all(s == r for n, s, r in zip(self.shape, self.strides, row_major(self.shape), strict=True) if n > 1)
+
+    def __repr__(self) -> str:
+        return f"ClArray({self.shape}, {self.dtype.name}, strides={self.strides}, offset={self.offset})"
+
+
+def row_major(shape: Ints) -> Ints:
+    """The strides of a contiguous array, in elements; a dim of length 0 counts as 1."""
+    strides: list[int] = []
+    step = 1
+    for length in reversed(shape):
+        strides.append(step)
+        step *= max(length, 1)
+    return tuple(reversed(strides))
+
+
+def broadcast_strides(array: ClArray, shape: Ints) -> Ints:
+    """The strides that repeat an array to `shape`, to which it broadcasts."""
+    lead = len(shape) - len(array.shape)
+    own = [0 if n == 1 else s for n, s in zip(array.shape, array.strides, strict=True)]
+    return (0,) * lead + tuple(own)
+
+
+def new_array(place: ClDevice, shape: Ints, dtype: DType, strides: Ints | None = None) -> ClArray:
+    """An uninitialised array in memory of its own."""
+    if strides is None:
+        strides = row_major(shape)
+    reach = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    return ClArray(place, place.allocate(reach * dtype.itemsize), shape, dtype, strides)
+
+
+def partly_overlap(a: ClArray, b: ClArray) -> bool:
+    """Whether two arrays share some but not all of their elements, or the same ones in another order."""
+    if a.buffer is not b.buffer or not a.size or not b.size:
+        return False
+    if _layout(a) == _layout(b):
+        return False
+    first, second = _reach(a), _reach(b)
+    if first[1] < second[0] or second[1] < first[0]:
+        return False
+    if max(a.size, b.size) > _ENUMERATED:
+        return False
+    return not _positions(a).isdisjoint(_positions(b))
+
+
+def _layout(array: ClArray) -> tuple[Any, ...]:
+    kept = tuple((n, s) for n, s in zip(array.shape, array.strides, strict=True) if n != 1)
+    return (array.offset, kept)
+
+
+def _reach(array: ClArray) -> tuple[int, int]:
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    return array.offset, array.offset + last
+
+
+def _positions(array: ClArray) -> set[int]:
+    steps = [[i * s for i in range(n)] for n, s in zip(array.shape, array.strides, strict=True)]
+    return {array.offset + sum(step) for step in product(*steps)}

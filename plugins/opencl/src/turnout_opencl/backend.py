@@ -1,0 +1,213 @@
+"""`OpenCLBackend`: memory and values of device `opencl`. Its arrays are `ClArray`s; it shares nothing with NumPy's."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from turnout import elements
+from turnout.backends import Backend
+from turnout.devices import Device, device
+from turnout.dtypes import DTYPES, DType
+from turnout.errors import DeviceError
+from turnout_opencl import arrays
+from turnout_opencl.arrays import ClArray, new_array, row_major
+from turnout_opencl.devices import ClDevice, found_devices
+from turnout_opencl.grids import packed
+from turnout_opencl.programs import SOURCES, TYPES
+
+Ints = tuple[int, ...]
+_CURRENT: ContextVar[int] = ContextVar("turnout_opencl.device", default=0)
+_WORD = (1 << 64) - 1
+_GAMMA = 0x9E3779B97F4A7C15
+
+
+class OpenCLBackend(Backend):
+    """`platform()` says which platforms count (see the option); devices are opened when they are first used."""
+
+    name = "OpenCL"
+    device_type = "opencl"
+    indexed = True
+    array_type = ClArray
+
+    def __init__(self, platform: Callable[[], str]) -> None:
+        self._platform = platform
+        self._lock = threading.Lock()
+        self._found: list[Any] | None = None
+        self._open: dict[int, ClDevice] = {}
+
+    # ---- devices
+
+    def _devices(self) -> list[Any]:
+        if self._found is None:
+            self._found = found_devices(self._platform())
+        return self._found
+
+    def place(self, where: Device) -> ClDevice:
+        """The opened device. Raises DeviceError where there is none of that index."""
+        index = _CURRENT.get() if where.index is None else where.index
+        opened = self._open.get(index)
+        if opened is None:
+            with self._lock:
+                devices = self._devices()
+                if index >= len(devices):
+                    raise DeviceError(f"{where} does not exist: opencl has {len(devices)} device(s)")
+                opened = self._open.get(index) or self._open.setdefault(index, ClDevice(devices[index], index))
+        return opened
+
+    def device_count(self) -> int:
+        return len(self._devices())
+
+    def current_device(self) -> Device:
+        return device("opencl", _CURRENT.get())
+
+    def guard(self, device: Device) -> AbstractContextManager[object] | None:
+        return None if device.index is None or device.index == _CURRENT.get() else _current(device.index)
+
+    def synchronize(self, device: Device) -> None:
+        self.place(device).finish()
+
+    def close(self) -> None:
+        """Finish what is queued and forget the devices; arrays that are still alive keep theirs."""
+        for opened in self._open.values():
+            opened.finish()
+        self._open.clear()
+
+    # ---- memory
+
+    def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> ClArray:
+        return new_array(self.place(device), tuple(shape), dtype, None if strides is None else tuple(strides))
+
+    def strided(self, root: ClArray, shape: Ints, strides: Ints, offset: int) -> ClArray:
+        return root.view(tuple(shape), tuple(strides), offset)
+
+    def strides(self, array: ClArray) -> Ints:
+        return array.strides
+
+    def dtype_of(self, array: ClArray) -> DType:
+        return array.dtype
+
+    def partly_overlap(self, a: ClArray, b: ClArray) -> bool:
+        return arrays.partly_overlap(a, b)
+
+    # ---- values
+
+    def copy(self, target: ClArray, source: ClArray) -> None:
+        copy(target, source)
+
+    def fill(self, target: ClArray, value: Any) -> None:
+        fill(target, value)
+
+    def to_host(self, array: ClArray) -> bytes | memoryview:
+        dense = array if array.is_contiguous else contiguous(array)
+        return memoryview(dense.place.read(dense))
+
+    def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> ClArray:
+        made = self.empty(shape, dtype, device)
+        made.place.write(made, data)
+        return made
+
+    def item(self, array: ClArray) -> bool | int | float | complex:
+        value: bool | int | float | complex = elements.decode(self.to_host(array), array.dtype)[0]
+        return value
+
+    def adopt(self, value: Any) -> ClArray | None:
+        return value if isinstance(value, ClArray) else None
+
+    def as_array(self, value: Any) -> ClArray:
+        assert isinstance(value, ClArray), "kernels of this backend return ClArrays"
+        return value
+
+    def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> ClArray:
+        """Word i is a hash of (seed, offset + i), the one that `turnout_arrays.random` computes."""
+        made = self.empty(shape, DTYPES["uint64"], device)
+        key = _mixed((seed + _GAMMA) & _WORD)
+        start = (key + (offset + 1) * _GAMMA) & _WORD
+        bits = TYPES[made.dtype].bits
+        call, count = packed(0, (made.size,), ((1,),), (0,), numbers=(bits(start, False), bits(key, False)))
+        made.place.start("random", made.dtype, "bits", call, (made.buffer,), count)
+        return made
+
+
+@contextmanager
+def _current(index: int) -> Iterator[None]:
+    token = _CURRENT.set(index)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
+
+
+def _mixed(word: int) -> int:
+    word = ((word ^ word >> 30) * 0xBF58476D1CE4E5B9) & _WORD
+    word = ((word ^ word >> 27) * 0x94D049BB133111EB) & _WORD
+    return word ^ word >> 31
+
+
+# ---- what kernels use too
+
+
+def copy(target: ClArray, source: ClArray) -> None:
+    """Write `source`, of the same shape, into `target`, converting the dtype; through the host where a device cannot."""
+    place = target.place
+    moved = TYPES[target.dtype].kind == "moved"
+    known = place.supports(target.dtype) and place.supports(source.dtype)
+    if (moved or not known) and source.dtype is not target.dtype:
+        _copy_through_host(target, source)
+        return
+    dtype = target.dtype
+    if source.dtype is dtype and not moved and not place.supports(dtype):
+        dtype = DTYPES["uint64"]  # the same bytes
+    number = SOURCES[source.dtype if dtype is target.dtype else dtype]
+    call, count = packed(number, target.shape, (target.strides, source.strides), (target.offset, source.offset))
+    place.start("cast", dtype, "cast", call, (target.buffer, source.buffer), count)
+
+
+def contiguous(array: ClArray, dtype: DType | None = None) -> ClArray:
+    """A row-major copy, converted if a dtype is given."""
+    made = new_array(array.place, array.shape, dtype or array.dtype)
+    copy(made, array)
+    return made
+
+
+def fill(target: ClArray, value: Any) -> None:
+    """A Python number everywhere; integers wrap around."""
+    place = target.place
+    if target.is_contiguous:
+        place.fill(target, element_bytes(value, target.dtype))
+    elif place.supports(target.dtype):
+        kind = TYPES[target.dtype]
+        call, count = packed(0, target.shape, (target.strides,), (target.offset,), numbers=(kind.bits(value, place.double),))
+        place.start("move", target.dtype, "fill", call, (target.buffer,), count)
+    else:
+        one = new_array(place, (1,), target.dtype)
+        place.fill(one, element_bytes(value, target.dtype))
+        copy(target, one.view(target.shape, (0,) * len(target.shape), 0))
+
+
+def element_bytes(value: Any, dtype: DType) -> bytes:
+    """One element as little-endian bytes."""
+    if dtype.name == "bfloat16":
+        bits = int(np.float32(value).view(np.uint32))
+        rounded = bits >> 16 | 0x40 if value != value else (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+        return rounded.to_bytes(2, "little")
+    with np.errstate(all="ignore"):
+        made = np.asarray(value).astype(np.dtype(dtype.name).newbyteorder("<"))
+    return made.tobytes()
+
+
+def _copy_through_host(target: ClArray, source: ClArray) -> None:
+    """Conversions that OpenCL C has no type for: complex numbers, and float64 where the device has none."""
+    dense = source if source.is_contiguous else contiguous(source)
+    values = elements.decode(dense.place.read(dense), source.dtype)
+    if source.dtype.name.startswith("complex") and not target.dtype.name.startswith("complex"):
+        values = [v if target.dtype.name == "bool" else v.real for v in values]
+    data = b"".join(element_bytes(v, target.dtype) for v in values)
+    made = new_array(target.place, target.shape, target.dtype)
+    target.place.write(made, data)
+    copy(target, made)

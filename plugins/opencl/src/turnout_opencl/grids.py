@@ -1,0 +1,87 @@
+"""A call's shapes and strides as `templates/types.cl` declares them: struct `Call`, packed.
+
+Dims that all operands walk through without a gap are merged, so that most calls have one. Both halves are cached by shape and
+strides: a training step asks for the same ones again and again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from functools import lru_cache
+
+from turnout.errors import ShapeError
+
+Ints = tuple[int, ...]
+
+DIMS = 8
+OPERANDS = 4
+_CALL = struct.Struct("<3q8q32q4q2q8q32q4q4q")
+_ZEROS = (0,) * DIMS
+
+
+@lru_cache(maxsize=4096)
+def merged(shape: Ints, strides: tuple[Ints, ...]) -> tuple[int, int, Ints, Ints]:
+    """(positions, dims, sizes, steps of all operands), padded. Raises ShapeError for more than 8 dims that do not merge."""
+    positions = 1
+    sizes: list[int] = []
+    steps: list[tuple[int, ...]] = []
+    for d, length in enumerate(shape):
+        positions *= length
+        if length == 1:
+            continue
+        step = tuple(s[d] for s in strides)
+        if sizes and all(a == b * length for a, b in zip(steps[-1], step, strict=True)):
+            sizes[-1] *= length
+            steps[-1] = step
+        else:
+            sizes.append(length)
+            steps.append(step)
+    if len(sizes) > DIMS:
+        raise ShapeError(f"opencl: shape {list(shape)} has more than {DIMS} dimensions that cannot be merged; use contiguous()")
+    if not sizes:
+        sizes, steps = [1], [(0,) * len(strides)]
+    pad = (0,) * (DIMS - len(sizes))
+    flat: Ints = ()
+    for operand in range(OPERANDS):
+        flat += tuple(s[operand] for s in steps) + pad if operand < len(strides) else _ZEROS
+    return positions, len(sizes), (*sizes, *pad), flat
+
+
+_NOTHING = ((), ())
+
+
+def packed(
+    op: int,
+    shape: Ints,
+    strides: tuple[Ints, ...],
+    bases: Sequence[int],
+    inner: tuple[Ints, tuple[Ints, ...]] = _NOTHING,
+    numbers: Sequence[int] = (),
+    extra: Sequence[int] = (),
+) -> tuple[bytes, int]:
+    """The struct, and how many positions its grid has. `numbers` are bits already (see `programs.ElementType.bits`)."""
+    positions, dims, sizes, steps = merged(shape, strides)
+    if inner is _NOTHING:
+        inner_values: Ints = (0, 0, *_ZEROS, *_ZEROS * OPERANDS)
+    else:
+        inner_positions, inner_dims, inner_sizes, inner_steps = merged(*inner)
+        inner_values = (inner_positions, inner_dims, *inner_sizes, *inner_steps)
+    return _CALL.pack(
+        op, positions, dims, *sizes, *steps,
+        *bases, *(0,) * (OPERANDS - len(bases)), *inner_values,
+        *numbers, *(0,) * (4 - len(numbers)), *extra, *(0,) * (4 - len(extra)),
+    ), positions  # fmt: skip
+
+
+def raw(op: int, count: int, sizes: Ints, steps: Sequence[Ints], bases: Sequence[int], numbers: Sequence[int], extra: Sequence[int]) -> bytes:
+    """The struct for kernels that read sizes and steps in their own way (matmul)."""
+    flat: Ints = ()
+    for operand in range(OPERANDS):
+        step = steps[operand] if operand < len(steps) else ()
+        flat += (*step, *(0,) * (DIMS - len(step)))
+    return _CALL.pack(
+        op, count, len(sizes), *sizes, *(0,) * (DIMS - len(sizes)), *flat,
+        *bases, *(0,) * (OPERANDS - len(bases)), 0, 0, *_ZEROS, *_ZEROS * OPERANDS,
+        *numbers, *(0,) * (4 - len(numbers)), *extra, *(0,) * (4 - len(extra)),
+    )  # fmt: skip

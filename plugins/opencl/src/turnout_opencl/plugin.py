@@ -1,0 +1,44 @@
+"""Activation: registers the backend, its kernels, and the host fallback for all other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from turnout.hosting import host
+from turnout.native.tables import register_kernels
+from turnout.plugins import hookimpl
+from turnout_opencl.backend import OpenCLBackend
+from turnout_opencl.devices import found_devices
+from turnout_opencl.kernels import kernels
+
+if TYPE_CHECKING:
+    from turnout.registry import Library
+
+_ACTIVE: list[OpenCLBackend] = []
+
+
+@hookimpl
+def turnout_available() -> str | None:
+    """Why it cannot work here, or None."""
+    if not found_devices():
+        return "no OpenCL device was found; install a driver, or `pip install pocl-binary-distribution` for one on the CPU"
+    return None
+
+
+@hookimpl
+def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+    """Register device `opencl`."""
+    backend = OpenCLBackend(lambda: str(options["platform"]))
+    library.backend(backend)
+    register_kernels(library, backend, kernels(backend))
+    if options["host_fallback"]:
+        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
+    _ACTIVE.append(backend)
+
+
+@hookimpl
+def turnout_deactivate() -> None:
+    """Finish the queues."""
+    while _ACTIVE:
+        _ACTIVE.pop().close()

@@ -1,0 +1,38 @@
+/* alpha * a @ b + beta * c for batches of matrices of any strides. A work-item computes a block of ROWS x COLUMNS results.
+
+   size: rows, columns, inner length. step[k]: of operand k along batch, first and second dim.
+   Positions beyond the edge read the last row or column and are not stored, so that the inner loop does not branch. */
+
+#define ROWS 4
+#define COLUMNS 4
+
+__kernel void matmul(const Call call, __global S *o, __global const S *a, __global const S *b, __global const S *c) {
+  const long column = (long)get_global_id(0) * COLUMNS, row = (long)get_global_id(1) * ROWS, batch = get_global_id(2);
+  const long rows = call.size[0], columns = call.size[1], length = call.size[2];
+  if (row >= rows || column >= columns || batch >= call.n) return;
+  __global const S *pa = a + call.base[1] + batch * call.step[1][0];
+  __global const S *pb = b + call.base[2] + batch * call.step[2][0];
+  long ra[ROWS], cb[COLUMNS];
+  for (int i = 0; i < ROWS; i++) ra[i] = min(row + i, rows - 1) * call.step[1][1];
+  for (int j = 0; j < COLUMNS; j++) cb[j] = min(column + j, columns - 1) * call.step[2][2];
+  T sum[ROWS][COLUMNS];
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < COLUMNS; j++) sum[i][j] = 0;
+  for (long k = 0; k < length; k++) {
+    T x[ROWS], y[COLUMNS];
+    for (int i = 0; i < ROWS; i++) x[i] = LD(pa, ra[i] + k * call.step[1][2]);
+    for (int j = 0; j < COLUMNS; j++) y[j] = LD(pb, cb[j] + k * call.step[2][1]);
+    for (int i = 0; i < ROWS; i++)
+      for (int j = 0; j < COLUMNS; j++) sum[i][j] += x[i] * y[j];
+  }
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < COLUMNS; j++) {
+      if (row + i >= rows || column + j >= columns) continue;
+      T r = call.extra[0] ? NUMBER(0) * sum[i][j] : sum[i][j];
+      if (c) {
+        const T d = LD(c, call.base[3] + batch * call.step[3][0] + (row + i) * call.step[3][1] + (column + j) * call.step[3][2]);
+        r += call.extra[1] ? NUMBER(1) * d : d;
+      }
+      ST(o, call.base[0] + batch * call.step[0][0] + (row + i) * call.step[0][1] + (column + j) * call.step[0][2], r);
+    }
+}

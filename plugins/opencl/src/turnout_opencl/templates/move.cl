@@ -1,0 +1,69 @@
+/* Reading and writing by computed positions, triangles, ranges. */
+
+/* positions = (or +=) index * extra[1]; extra[0] is the dim's length, extra[2] allows counting from its end, extra[3] adds.
+   An index out of range is reported in flag: {1, the index}. */
+__kernel void places(const Call call, __global long *o, __global const long *index, __global long *flag) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  long k = index[at[1]];
+  const long given = k, length = call.extra[0];
+  if (k < 0 && call.extra[2]) k += length;
+  if (k < 0 || k >= length) {
+    flag[1] = given;
+    flag[0] = 1;
+    k = 0;
+  }
+  o[at[0]] = k * call.extra[1] + (call.extra[3] ? o[at[0]] : 0);
+}
+
+__kernel void take(const Call call, __global S *o, __global const S *a, __global const long *places) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  o[at[0]] = a[at[1] + places[at[2]]];
+}
+
+/* op 0 writes, op 1 adds. The inner grid is walked in order: of repeated positions the last write stands, and sums are the
+   same in every run. */
+__kernel void put(const Call call, __global S *o, __global const S *a, __global const long *places) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    const long to = in[0] + places[in[2]];
+    const T x = a ? LD(a, in[1]) : NUMBER(0);
+    ST(o, to, call.op ? (T)(LD(o, to) + (call.extra[0] ? x * NUMBER(1) : x)) : x);
+  }
+}
+
+/* op 0 keeps what is on and below the diagonal extra[0], op 1 what is on and above it. The inner grid is a matrix. */
+__kernel void triangle(const Call call, __global S *o, __global const S *a) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  const long row = i / call.extra[2] % call.extra[1], column = i % call.extra[2];
+  const long above = column - row;
+  const int kept = call.op ? above >= call.extra[0] : above <= call.extra[0];
+  const T x = LD(a, at[1]);
+  ST(o, at[0], kept ? x : (T)0);
+}
+
+__kernel void range(const Call call, __global S *o) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+#if FLOATING
+  ST(o, at[0], (T)((real)i * REAL_NUMBER(1) + REAL_NUMBER(0)));
+#else
+  ST(o, at[0], (T)(i * call.number[1] + call.number[0]));
+#endif
+}
+
+__kernel void fill(const Call call, __global S *o) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  ST(o, at[0], NUMBER(0));
+}

@@ -1,0 +1,67 @@
+/* Reductions: each work-item walks through the inner grid of its result. Sums are kept in A, which is wider where it can be. */
+
+#define TOTAL 0
+#define PRODUCT 1
+#define LARGEST 2
+#define SMALLEST 3
+#define SOME 4
+#define EVERY 5
+#define DEVIATION 6 /* the sum of squared distances from b */
+
+__kernel void reduce(const Call call, __global S *o, __global const S *a, __global const S *b) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  const A centre = b ? (A)LD(b, at[2]) : (A)0;
+  A r = call.op == PRODUCT || call.op == EVERY ? 1 : 0;
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    const A x = (A)LD(a, in[1]);
+    switch (call.op) {
+      case TOTAL: r += x; break;
+      case PRODUCT: r *= x; break;
+      case LARGEST: r = (j == 0 || x > r || x != x) ? x : r; break;
+      case SMALLEST: r = (j == 0 || x < r || x != x) ? x : r; break;
+      case SOME: r = (r != 0 || x != 0) ? 1 : 0; break;
+      case EVERY: r = (r != 0 && x != 0) ? 1 : 0; break;
+      case DEVIATION: r += (x - centre) * (x - centre); break;
+    }
+  }
+#if FLOATING
+  if (call.extra[0]) r /= (A)REAL_NUMBER(0); /* a mean */
+  if (call.extra[1]) r = sqrt(r);
+#endif
+  ST(o, at[0], (T)r);
+}
+
+/* Where the largest (op 0) or smallest (op 1) element stands, and its value if asked for. NaN is both; the first one counts. */
+__kernel void find(const Call call, __global long *o, __global const S *a, __global S *values) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  long found = 0;
+  T best = 0;
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    const T x = LD(a, in[1]);
+    if (j == 0 || (call.op ? x < best : x > best) || (x != x && best == best)) {
+      found = j;
+      best = x;
+    }
+  }
+  o[at[0]] = found;
+  if (values) ST(values, at[2], best);
+}
+
+/* Running sums along the inner grid. */
+__kernel void scan(const Call call, __global S *o, __global const S *a) {
+  const long i = get_global_id(0);
+  if (i >= call.n) return;
+  LOCATE(i)
+  A r = 0;
+  for (long j = 0; j < call.inner_n; j++) {
+    LOCATE_INNER(j)
+    r += (A)LD(a, in[1]);
+    ST(o, in[0], (T)r);
+  }
+}

@@ -1,0 +1,67 @@
+/* What every program starts with. The build defines, for one element type:
+   S storage type, T the type computed in, A the type that sums are kept in, LD(p, i) and ST(p, i, v) to load and store,
+   FLOATING 1 for floating-point, SIGNED 1 for types with negative values, TRUTH 1 for bool. */
+
+#ifdef FP64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double real;
+#define REAL(bits) as_double(bits)
+#else
+typedef float real;
+#define REAL(bits) as_float((int)(bits))
+#endif
+#pragma OPENCL FP_CONTRACT OFF
+
+#define DIMS 8
+#define OPERANDS 4
+
+/* A call. Positions are counted in elements. The grid is what work-items share; `inner` is what each of them walks through. */
+typedef struct {
+  long op;                        /* which case of the kernel's switch */
+  long n;                         /* grid positions */
+  long nd;                        /* grid dims that are not collapsed */
+  long size[DIMS];
+  long step[OPERANDS][DIMS];
+  long base[OPERANDS];            /* of each operand's first element */
+  long inner_n;
+  long inner_nd;
+  long inner_size[DIMS];
+  long inner_step[OPERANDS][DIMS];
+  long number[4];                 /* numbers as bits: of type `real` for floating-point, else integers */
+  long extra[4];
+} Call;
+
+#if FLOATING
+#define NUMBER(k) ((T)REAL(call.number[k]))
+#else
+#define NUMBER(k) ((T)call.number[k])
+#endif
+#define REAL_NUMBER(k) REAL(call.number[k])
+
+/* Where each operand's element of grid position i is. */
+#define LOCATE(i)                                                                  \
+  long at[OPERANDS];                                                               \
+  for (int k_ = 0; k_ < OPERANDS; k_++) at[k_] = call.base[k_];                    \
+  {                                                                                \
+    long left_ = (i);                                                              \
+    for (int d_ = (int)call.nd - 1; d_ > 0; d_--) {                                \
+      const long c_ = left_ % call.size[d_];                                       \
+      left_ /= call.size[d_];                                                      \
+      for (int k_ = 0; k_ < OPERANDS; k_++) at[k_] += c_ * call.step[k_][d_];      \
+    }                                                                              \
+    for (int k_ = 0; k_ < OPERANDS; k_++) at[k_] += left_ * call.step[k_][0];      \
+  }
+
+/* The same within the inner grid, relative to where LOCATE stands. */
+#define LOCATE_INNER(j)                                                            \
+  long in[OPERANDS];                                                               \
+  for (int k_ = 0; k_ < OPERANDS; k_++) in[k_] = at[k_];                           \
+  {                                                                                \
+    long left_ = (j);                                                              \
+    for (int d_ = (int)call.inner_nd - 1; d_ > 0; d_--) {                          \
+      const long c_ = left_ % call.inner_size[d_];                                 \
+      left_ /= call.inner_size[d_];                                                \
+      for (int k_ = 0; k_ < OPERANDS; k_++) in[k_] += c_ * call.inner_step[k_][d_]; \
+    }                                                                              \
+    for (int k_ = 0; k_ < OPERANDS; k_++) in[k_] += left_ * call.inner_step[k_][0]; \
+  }

@@ -1,0 +1,340 @@
+"""`autograd.Function`, operators without a gradient, levels of functional gradients, and the generator of the formulas."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout import autograd, config
+from turnout.registry import Library
+from turnout.state import GRAD
+
+
+@pytest.fixture
+def x():
+    return turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64).requires_grad_()
+
+
+def refused(call, kind=RuntimeError):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+# ---- Function
+
+
+class Cube(autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale=1.0):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return x * x * x * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x * x * ctx.scale, None
+
+
+class Exp(autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+
+
+def test_both_forms_of_a_function_differentiate_twice(x):
+    assert autograd.gradcheck(lambda t: Cube.apply(t, 2.0), (x,))
+    assert autograd.gradgradcheck(Cube.apply, (x,))
+    assert autograd.gradcheck(Exp.apply, (x,))
+    assert autograd.gradgradcheck(Exp.apply, (x,))
+    assert Cube.apply(x).grad_fn.name() == "CubeBackward"
+
+
+def test_forward_runs_without_recording_and_untracked_calls_have_no_node(x):
+    seen = []
+
+    class Look(Cube):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append((turnout.is_grad_enabled(), ctx.needs_input_grad))
+            return x * 1
+
+    assert Look.apply(x).requires_grad
+    assert not Look.apply(x.detach()).requires_grad
+    with turnout.no_grad():
+        assert not Look.apply(x).requires_grad
+    assert seen == [(False, (True,)), (False, (False,)), (False, (False,))]
+
+
+def test_several_outputs_unused_ones_get_zeros_or_none(x):
+    given = []
+
+    class Two(autograd.Function):
+        @staticmethod
+        def forward(ctx, x, flag):
+            ctx.set_materialize_grads(flag)
+            whole = x > 1
+            ctx.mark_non_differentiable(whole)
+            return x * 2, x * 3, whole
+
+        @staticmethod
+        def backward(ctx, a, b, c):
+            given.append((a.tolist(), None if b is None else b.tolist()))
+            return a * 2, None
+
+    for flag in (True, False):
+        a, _b, whole = Two.apply(x, flag)
+        assert not whole.requires_grad
+        a.sum().backward()
+    assert given == [([1.0] * 3, [0.0] * 3), ([1.0] * 3, None)]
+
+
+def test_an_input_that_is_returned_is_another_tensor_with_the_function_as_its_history(x):
+    class Same(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 7
+
+    y = Same.apply(x)
+    assert y is not x
+    assert x.is_leaf
+    assert autograd.grad(y.sum(), x)[0].tolist() == [7.0] * 3
+
+
+def test_a_dirty_input_gets_the_function_as_its_history(x):
+    class Double(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    y = x * 1
+    assert Double.apply(y) is y
+    assert autograd.grad(y.sum(), x)[0].tolist() == [2.0] * 3
+    assert refused(lambda: Double.apply(x)).startswith("Double: self is a leaf that requires a gradient")
+
+
+def test_what_a_backward_may_not_return(x):
+    def function(result):
+        class Bad(Cube):
+            @staticmethod
+            def backward(ctx, grad):
+                return result(grad)
+
+        return Bad.apply(x, 1.0).sum()
+
+    assert refused(function(lambda g: g).backward) == "Bad.backward returned 1 gradients for 2 inputs of forward"
+    assert refused(function(lambda g: (g, g)).backward) == (
+        "Bad.backward returned a gradient for input 1, which is not a tensor"
+    )
+    assert refused(function(lambda g: (3, None)).backward) == (
+        "Bad.backward returned int for input 0; a tensor or None was expected"
+    )
+    assert refused(function(lambda g: (g[:2], None)).backward) == (
+        "Bad.backward returned a gradient of shape [2] for input 0 of shape [3]"
+    )
+
+
+def test_saved_tensors_are_checked_and_freed(x):
+    h = x * 1
+    y = Cube.apply(h).sum()
+    y.backward()
+    assert refused(y.backward).startswith("Cube: what it saved for the backward pass was freed by an earlier one\n")
+    h = x * 1
+    y = Cube.apply(h).sum()
+    h.add_(1)
+    assert refused(y.backward).startswith("Cube: its saved 'saved_tensors[0]', a tensor float64 [3], was changed in place")
+
+
+def test_a_backward_that_is_once_differentiable_cannot_be_differentiated(x):
+    class Once(Cube):
+        @staticmethod
+        @autograd.once_differentiable
+        def backward(ctx, grad):
+            return grad * 3, None
+
+    (g,) = autograd.grad(Once.apply(x, 1.0).sum(), x, create_graph=True)
+    text = refused(g.sum().backward)
+    assert text.endswith("Once: its backward is marked once_differentiable and cannot be differentiated again")
+
+
+def test_a_view_from_a_function_cannot_be_written(x):
+    class Head(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:2]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return turnout.cat([grad, grad[:1] * 0])
+
+    y = x * 1
+    head = Head.apply(y)
+    assert autograd.grad(head.sum(), x, retain_graph=True)[0].tolist() == [1.0, 1.0, 0.0]
+    assert refused(lambda: head.mul_(2)).startswith("aten::mul_.Scalar: self is a view that Head made in its own forward")
+
+
+# ---- operators without a rule
+
+
+@pytest.fixture
+def library():
+    with Library("gradless") as made:
+        made.define("twice(Tensor x) -> Tensor", namespace="gradless")
+        made.impl("gradless::twice", "CPU", lambda x: x * 2)
+        yield made
+
+
+def test_a_missing_gradient_is_an_error_at_backward_that_names_the_operator(library, x):
+    y = turnout.ops.gradless.twice(x)
+    assert y.requires_grad
+    assert y.tolist() == [2.0, 4.0, 6.0]
+    assert refused(y.sum().backward) == (
+        "gradless::twice: no gradient is implemented\n"
+        "  to fix  turnout.library.register_autograd('gradless::twice', backward), or .detach() its inputs"
+    )
+    assert refused(lambda: (x // 2).sum().backward()) == (
+        "aten::floor_divide.Scalar: no gradient with respect to 'self' is implemented: it is constant almost everywhere\n"
+        "  to fix  turnout.library.register_autograd('aten::floor_divide.Scalar', backward), or .detach() its inputs"
+    )
+
+
+def test_a_missing_gradient_does_not_matter_to_others(library, x):
+    other = turnout.ones(3, dtype=turnout.float64).requires_grad_()
+    total = (turnout.ops.gradless.twice(x) * 0 + other).sum()
+    assert autograd.grad(total, other)[0].tolist() == [1.0] * 3
+
+
+# ---- functional levels
+
+
+def level_grad(function):
+    """`grad` as the functional transforms make it of levels."""
+
+    def of(x):
+        level = autograd.new_level()
+        inside = autograd.enter(level, x)
+        with level:
+            y = function(inside)
+        return autograd.pull(level, [y], [turnout.ones_like(autograd.leave(level, y))])[0]
+
+    return of
+
+
+def test_levels_nest_and_leave_nothing_behind(x):
+    from turnout_autograd.writes import EPOCHS
+
+    plain = x.detach()
+    third = level_grad(lambda a: level_grad(lambda b: level_grad(lambda c: (c**4).sum())(b).sum())(a).sum())(plain)
+    assert third.tolist() == [24.0, 48.0, 72.0]
+    assert not third.requires_grad
+    mixed = level_grad(lambda a: (a * level_grad(lambda b: a.sum() + b)(plain[0])).sum())(plain)
+    assert mixed.tolist() == [1.0, 1.0, 1.0]
+    assert GRAD.get() == (1, 1)
+    assert not EPOCHS
+
+
+def test_levels_pass_outer_gradients_through(x):
+    inner = level_grad(lambda a: (a * a * x).sum())(x)
+    assert inner.requires_grad
+    assert autograd.grad(inner.sum(), x)[0].tolist() == [4.0, 8.0, 12.0]
+
+
+def test_level_inputs_and_captured_tensors_cannot_be_written(x):
+    captured = turnout.zeros(3, dtype=turnout.float64)
+    plain = x.detach()
+    assert refused(lambda: level_grad(lambda a: a.mul_(2).sum())(plain)).startswith(
+        "aten::mul_.Scalar: self is an input of a gradient transform, or a view of one"
+    )
+    assert refused(lambda: level_grad(lambda a: captured.copy_(a).sum())(plain)).startswith(
+        "aten::copy_: self is older than the gradient transform whose values would be written into it"
+    )
+    assert level_grad(lambda a: turnout.zeros_like(a).copy_(a * a).sum())(plain).tolist() == [2.0, 4.0, 6.0]
+    assert GRAD.get() == (1, 1)
+
+
+def test_no_grad_inside_a_level_is_a_constant_and_outside_does_not_matter(x):
+    plain = x.detach()
+
+    def function(a):
+        with turnout.no_grad():
+            square = a * a
+        return (a - square).sum()
+
+    assert level_grad(function)(plain).tolist() == [1.0] * 3
+    with turnout.no_grad():
+        found = level_grad(lambda a: (a * a * x).sum())(plain)
+    assert found.tolist() == [2.0, 8.0, 18.0]
+    assert not found.requires_grad
+
+
+# ---- the generator
+
+
+def problems(text):
+    from turnout.errors.native import DeclarationError
+    from turnout.native.model import load
+    from turnout_autograd.codegen.entries import parse
+    from turnout_autograd.codegen.files import FUNCTIONS, formula_functions
+
+    with pytest.raises(DeclarationError) as caught:
+        parse(text, "d.yaml", load(FUNCTIONS), formula_functions())
+    return [str(p) for p in caught.value.problems]
+
+
+def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
+    found = problems(
+        "- name: exp(Tensor self) -> Tensor\n  self: grad * nonsense(result)\n  other: grad\n"
+        "- name: sin(Tensor x) -> Tensor\n  x: grad\n"
+        "- name: nothing(Tensor self) -> Tensor\n  self: grad\n"
+        "- name: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n  self: grad +\n  alpha: grad\n"
+    )
+    assert [p for p in found if ":0:" not in p] == [
+        "d.yaml:2: exp: 'nonsense' is neither an argument, a result, nor a function of formulas",
+        "d.yaml:3: exp: no argument 'other'; there are self",
+        "d.yaml:4: sin: the operator is declared as sin(Tensor self) -> Tensor",
+        "d.yaml:6: nothing: there is no such operator",
+        "d.yaml:8: add.Tensor: nothing is said about other",
+        "d.yaml:9: add.Tensor: 'grad +' is not a Python expression: invalid syntax",
+        "d.yaml:10: add.Tensor: 'alpha' is Scalar, not a tensor",
+    ]
+    assert "d.yaml:0: aten::abs: no entry: give formulas, or output_differentiability: [False]" in found
+
+
+def test_the_committed_kernels_are_those_of_the_derivatives():
+    from turnout_autograd.codegen.files import TARGET, text
+
+    assert TARGET.read_text(encoding="utf-8") == text()
+
+
+def test_an_option_makes_a_missing_gradient_a_warning_or_nothing(library, x):
+    other = turnout.ones(3, dtype=turnout.float64).requires_grad_()
+    with config.override({"plugin.autograd.missing": "nothing"}):
+        assert not turnout.ops.gradless.twice(x).requires_grad
+    with config.override({"plugin.autograd.missing": "warn"}):
+        y = turnout.ops.gradless.twice(x) + other
+    with pytest.warns(UserWarning, match="gradless::twice") as caught:
+        y.sum().backward()
+    assert str(caught[0].message) == (
+        "gradless::twice: no gradient is implemented and the inputs of this call get none\n"
+        '  to fix  turnout.library.register_autograd, or the option plugin.autograd.missing = "error"'
+    )
+    assert x.grad is None
+    assert other.grad.tolist() == [1.0] * 3

@@ -1,0 +1,232 @@
+"""Views and in-place operators under gradients: whose history a write becomes, what is noticed, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout import autograd
+
+
+@pytest.fixture
+def x():
+    return turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64).requires_grad_()
+
+
+@pytest.fixture
+def m():
+    return turnout.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=turnout.float64).requires_grad_()
+
+
+def refused(call):
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    return str(caught.value)
+
+
+def gradient(result, of):
+    return autograd.grad(result.sum(), of)[0].tolist()
+
+
+# ---- histories follow the memory
+
+
+def test_a_write_becomes_the_tensors_history(x):
+    y = x * 1
+    y.mul_(x)
+    assert gradient(y, x) == [2.0, 4.0, 6.0]
+
+
+def test_a_write_into_a_view_becomes_the_bases_history(m):
+    y = m * 1
+    y[0].mul_(10)
+    assert y.grad_fn.name() == "CopySlices"
+    assert gradient(y, m) == [[10.0, 10.0], [1.0, 1.0]]
+
+
+def test_a_write_into_the_base_shows_in_its_views(m):
+    y = m * 1
+    row = y[1]
+    y.mul_(3)
+    assert row.grad_fn.name() == "SelectBackward0"
+    assert gradient(row, m) == [[0.0, 0.0], [3.0, 3.0]]
+
+
+def test_a_view_of_an_untracked_base_is_tracked_when_its_base_is(x):
+    base = turnout.zeros(3, dtype=turnout.float64)
+    view = base[1:]
+    base.copy_(x * x)
+    assert view.requires_grad
+    assert not view.is_leaf
+    assert gradient(view, x) == [0.0, 4.0, 6.0]
+
+
+def test_a_tracked_write_into_a_view_tracks_the_base_and_the_other_views(x):
+    base = turnout.zeros(3, dtype=turnout.float64)
+    first, rest = base[0], base[1:]
+    rest.copy_(x[:2] * 2)
+    assert base.requires_grad
+    assert first.requires_grad
+    assert gradient(base * base, x) == [8.0, 16.0, 0.0]
+    assert gradient(first, x) == [0.0, 0.0, 0.0]
+
+
+def test_views_of_views_and_writes_in_turn_differentiate_twice():
+    def program(x):
+        y = x.clone()
+        v = y[0]
+        v.mul_(x[1])
+        y[2].copy_(x[1] * x[0])
+        v.mul_(2)
+        y.view((3, 1))[1].exp_()
+        return (y * y * x * v).sum()
+
+    x = turnout.tensor([0.5, 1.5, -0.5], dtype=turnout.float64).requires_grad_()
+    assert autograd.gradcheck(program, (x,))
+    assert autograd.gradgradcheck(program, (x,))
+
+
+def test_writing_ones_own_values_is_a_gradient_of_zero(x):
+    y = x * 2
+    y.zero_()
+    assert gradient(y, x) == [0.0, 0.0, 0.0]
+    y = x * 2
+    y.logical_and_(x)
+    assert gradient(y, x) == [0.0, 0.0, 0.0]
+
+
+def test_an_untracked_write_is_no_history(x):
+    y = x * 2
+    node = y.grad_fn
+    with turnout.no_grad():
+        y.mul_(5)
+        x.sub_(1)
+    assert y.grad_fn is node
+    assert x.is_leaf
+    assert x.tolist() == [0.0, 1.0, 2.0]
+
+
+def test_integers_take_values_without_history(x):
+    whole = turnout.zeros(3, dtype=turnout.int64)
+    whole.copy_(x)
+    assert not whole.requires_grad
+    assert whole.tolist() == [1, 2, 3]
+
+
+# ---- saved values that changed
+
+
+def test_a_saved_input_that_was_changed_is_named_with_its_versions(x):
+    y = x * 1
+    z = (y * y).sum()
+    y.mul_(2)
+    assert refused(z.backward) == (
+        "aten::mul.Tensor: its saved 'other', a tensor float64 [3], was changed in place after it was used\n"
+        "  saved at version  0\n  now at version    1\n"
+        "  to fix  write into a clone(), or change it after backward()"
+    )
+
+
+def test_a_saved_output_that_was_changed_is_named(x):
+    y = x.exp()
+    y.add_(1)
+    assert refused(y.sum().backward).startswith("aten::exp: its saved 'result', a tensor float64 [3], was changed in place")
+
+
+@pytest.mark.parametrize("alias", [lambda y: y[:2], lambda y: y.detach(), lambda y: y.view((3, 1))])
+def test_a_write_through_any_alias_is_noticed(x, alias):
+    y = x * 1
+    z = (y * y).sum()
+    with turnout.no_grad():
+        alias(y).mul_(2)
+    assert "was changed in place after it was used" in refused(z.backward)
+
+
+def test_only_what_a_wanted_gradient_needs_is_saved(x):
+    weight = turnout.ones(3, dtype=turnout.float64)
+    y = x * weight
+    z = y * 3
+    with turnout.no_grad():
+        y.mul_(2)
+    assert gradient(z, x) == [3.0, 3.0, 3.0]
+
+
+def test_changing_other_elements_of_the_same_memory_counts_as_a_change(x):
+    y = x * 1
+    z = y[0] * y[0]
+    y[2].mul_(5)
+    assert "saved at version" in refused(z.backward)
+
+
+# ---- what cannot be written
+
+
+def test_leaves_and_their_views_are_refused(x):
+    assert refused(lambda: x.mul_(2)) == (
+        "aten::mul_.Scalar: self is a leaf that requires a gradient, which cannot be changed in place\n"
+        "  to fix  write under turnout.no_grad(), or into a clone()"
+    )
+    assert refused(lambda: x[0].mul_(2)) == (
+        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient, which cannot be changed in place\n"
+        "  to fix  write under turnout.no_grad(), or into a clone()"
+    )
+    assert x.tolist() == [1.0, 2.0, 3.0]
+    assert x._version == 0
+
+
+def test_one_of_several_views_is_refused(x):
+    part = (x * 1).split(2)[0]
+    assert refused(lambda: part.mul_(2)) == (
+        "aten::mul_.Scalar: self is one of several views that aten::split.Tensor returned together, which cannot be changed in "
+        "place\n  to fix  take one view at a time (select, slice), or write into a clone()"
+    )
+
+
+def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
+    base = turnout.zeros(3, dtype=turnout.float64)
+    with turnout.no_grad():
+        view = base[:2]
+    view.mul_(2)
+    assert refused(lambda: view.mul_(x[:2])) == (
+        "aten::mul_.Tensor: self is a view made under no_grad, and is written where gradients are recorded\n"
+        "  to fix  make the view and write into it in the same mode"
+    )
+    base.mul_(x)
+    assert refused(lambda: view * 1) == (
+        "a view made under no_grad was used after aten::mul.Tensor had written into its base, which its gradient cannot follow\n"
+        "  to fix  write before the view is made, or clone() the view"
+    )
+
+
+def test_one_of_several_views_cannot_follow_its_base(x):
+    base = turnout.zeros(3, dtype=turnout.float64)
+    view = base.unbind(0)[0]
+    base.mul_(x)
+    assert refused(lambda: view * 1) == (
+        "a view that aten::unbind.int returned together with others was used after aten::mul.Tensor had written into its base, "
+        "which its gradient cannot follow\n  to fix  write before the view is made, or clone() the view"
+    )
+
+
+def test_out_and_resize_are_refused(x):
+    out = turnout.empty(3, dtype=turnout.float64)
+    assert refused(lambda: turnout.add(x, 1.0 * x.detach(), out=out)) == (
+        "aten::add.out: 'self' requires a gradient, and operators with out= do not record gradients\n"
+        "  to fix  call it without out=, or under turnout.no_grad()"
+    )
+    with turnout.no_grad():
+        assert turnout.add(x, x, out=out).tolist() == [2.0, 4.0, 6.0]
+    y = x * 1
+    assert refused(lambda: y.resize_((5,))) == (
+        "aten::resize_: a tensor that requires a gradient cannot be resized; use reshape(), or detach() it first"
+    )
+
+
+def test_what_has_no_gradient_passes_by(x):
+    assert not (x > 1).requires_grad
+    assert not turnout.zeros_like(x).requires_grad
+    assert not x.detach().requires_grad
+    assert not x.to(turnout.int64).requires_grad
+    values, indices = x.max(0)
+    assert values.requires_grad
+    assert not indices.requires_grad
