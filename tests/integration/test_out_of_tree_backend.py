@@ -109,14 +109,14 @@ def gradients(case, device):
             try:
                 total.backward()
             except TurnoutError as refused:  # with respect to class weights, say: then on both devices alike
-                found.append(str(refused))
+                found.append(f"{type(refused).__name__}: {refused}")
                 continue
         for leaf in leaves:
             assert leaf.grad is None or str(leaf.grad.device) == device, f"a gradient on {leaf.grad.device}"
-            found.append(None if leaf.grad is None else leaf.grad.to("cpu").numpy().tobytes())
+            found.append(None if leaf.grad is None else leaf.grad.to("cpu").tolist())
     return found
 
-found = {"run": 0, "wrong": []}
+found = {"run": 0, "refused": 0, "wrong": []}
 for case in CASES:
     if not case.differentiable or "float64" not in case.dtypes:
         continue
@@ -125,6 +125,7 @@ for case in CASES:
         if there != here:
             found["wrong"].append(f"{case.op}: another gradient")
         found["run"] += sum(g is not None for g in there)
+        found["refused"] += sum(isinstance(g, str) for g in there)
     except Exception as error:
         found["wrong"].append(f"{case.op}: {type(error).__name__}: {error}")
 """
@@ -134,6 +135,7 @@ def test_its_gradients_are_the_cpus_for_every_differentiable_case(twin):
     found = answer(twin, GRADIENTS)
     assert found["wrong"] == []
     assert found["run"] > 100
+    assert found["refused"] < 20
 
 
 def test_tensors_move_to_it_and_back_and_gradients_follow_them(twin):

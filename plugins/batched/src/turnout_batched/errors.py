@@ -1,0 +1,149 @@
+"""Every error of vmap: the class, and the texts of all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from turnout.errors import TurnoutError
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+
+class VmapError(TurnoutError, RuntimeError):
+    """A call that cannot be made inside of vmap, or a function that cannot be mapped as asked."""
+
+
+class VmapArgumentError(TurnoutError, ValueError):
+    """in_dims, out_dims, randomness or the arguments of a mapped function do not fit each other."""
+
+
+class LoopWarning(UserWarning):
+    """An operator without a batching rule ran once per example."""
+
+
+# ---- calls inside of vmap
+
+
+def escaped(num: int) -> str:
+    return (
+        f"a tensor that was batched by vmap (level {num}) is used outside of it: after the mapped function returned, or in "
+        "another thread\n  to fix  return it from the mapped function"
+    )
+
+
+def no_value(what: str) -> str:
+    return (
+        f"{what}: inside vmap a tensor stands for all examples and has no value of its own, so Python cannot read or branch on it\n"
+        "  to fix  use turnout.where for a choice, or do this outside of vmap"
+    )
+
+
+def no_memory(what: str) -> str:
+    return f"{what}: a tensor inside vmap is no array of its own\n  to fix  return it from the mapped function, and convert the result"
+
+
+def captured_write(name: str, argument: str) -> str:
+    return (
+        f"{name}: '{argument}' is not batched by this vmap, but what would be written into it is: every example has a value of "
+        "its own for it\n  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
+    )
+
+
+def unmappable(name: str, why: str) -> str:
+    return f"{name}: {why}, which vmap cannot give for each example"
+
+
+def data_dependent(name: str) -> str:
+    return unmappable(name, "the shape of its result depends on values")
+
+
+def imperative(what: str) -> str:
+    return (
+        f"{what} is not possible on a tensor inside vmap\n"
+        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+    )
+
+
+def slow_loop(op: Operator) -> str:
+    return f"{op.qualified_name} has no batching rule: it runs once per example (said once per operator)"
+
+
+def empty_loop(op: Operator) -> str:
+    return f"{op.qualified_name} has no batching rule, and without examples there is nothing to run it on"
+
+
+def no_tensors(op: Operator) -> str:
+    return unmappable(op.qualified_name, "it returns something that is no tensor")
+
+
+# ---- random numbers
+
+
+def random_refused(name: str) -> str:
+    return (
+        f"{name}: random numbers inside vmap need to know whether all examples share them\n"
+        "  to fix  vmap(..., randomness='same') or randomness='different'"
+    )
+
+
+def random_captured(name: str) -> str:
+    return (
+        f"{name}: self is not batched, so it cannot take different random numbers for each example\n"
+        "  to fix  write into a batched tensor, or use randomness='same'"
+    )
+
+
+# ---- what vmap is given
+
+
+def bad_randomness(value: Any) -> str:
+    return f"vmap: randomness must be 'error', 'same' or 'different', got {value!r}"
+
+
+def not_callable(value: Any) -> str:
+    return f"vmap: argument 'func' must be callable, got {type(value).__name__}"
+
+
+def no_arguments() -> str:
+    return "vmap: the mapped function got no arguments, so nothing says how many examples there are"
+
+
+def in_dims_count(given: int, arguments: int) -> str:
+    return f"vmap: in_dims has {given} entries for {arguments} positional arguments"
+
+
+def dims_structure(what: str, place: str) -> str:
+    return f"vmap: {what} does not have the structure of {place}"
+
+
+def dim_kind(what: str, place: str, dim: Any) -> str:
+    return f"vmap: {what} of {place} must be an int or None, got {dim!r}"
+
+
+def dim_of_other(place: str, dim: int, value: Any) -> str:
+    return f"vmap: in_dims says {dim} for {place}, which is no tensor but {type(value).__name__}; use None for it"
+
+
+def dim_range(what: str, place: str, dim: int, ndim: int) -> str:
+    return f"vmap: {what} says {dim} for {place}, which has {ndim} dimension(s)"
+
+
+def nothing_mapped() -> str:
+    return "vmap: in_dims is None for every tensor, so nothing says how many examples there are"
+
+
+def sizes_differ(sizes: list[tuple[str, int]]) -> str:
+    return "vmap: the mapped dims have different lengths: " + ", ".join(f"{place} has {n}" for place, n in sizes)
+
+
+def output_kind(place: str, value: Any) -> str:
+    return f"vmap: the mapped function must return tensors, {place} is {type(value).__name__}"
+
+
+def output_batched(place: str) -> str:
+    return f"vmap: out_dims says None for {place}, but its values differ between examples"
+
+
+def chunk(size: Any) -> str:
+    return f"vmap: chunk_size must be a positive int or None, got {size!r}"

@@ -1,0 +1,110 @@
+"""Active vmaps, and how a tensor is lowered: made physically batched at some of them.
+
+Levels are numbered by one counter and never reused, so a tensor that was kept from an earlier vmap is recognised.
+In a chain of wrappers the numbers fall from the outside in: the outermost wrapper is of the innermost vmap.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from turnout.generated import operators as aten
+from turnout.keys import KEYS
+from turnout.state import DISPATCH, LEVELS
+from turnout.tensors import Tensor
+from turnout_batched import errors
+from turnout_batched.values import BATCHED, batched_tensor
+
+if TYPE_CHECKING:
+    from contextvars import Token
+
+    Levels = tuple["Level", ...]
+
+MODE = KEYS.bit("BatchedMode")
+_next = count(1).__next__
+
+
+class Level:
+    """One vmap that runs: its number, how many examples it has, and what random numbers are in it. Entered once."""
+
+    __slots__ = ("_tokens", "num", "randomness", "size")
+
+    def __init__(self, size: int, randomness: str) -> None:
+        self.num = _next()
+        self.size = size
+        self.randomness = randomness
+        self._tokens: tuple[Token[Any], Token[Any]] | None = None
+
+    def __enter__(self) -> Level:
+        include, keep = DISPATCH.get()
+        self._tokens = LEVELS.set((*LEVELS.get(), self)), DISPATCH.set((include | MODE, keep))
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        assert self._tokens is not None
+        DISPATCH.reset(self._tokens[1])
+        LEVELS.reset(self._tokens[0])
+
+    def __repr__(self) -> str:
+        return f"<vmap level {self.num}: {self.size} examples>"
+
+
+def check_active(level: Level) -> None:
+    """Raise VmapError for a level that is over, or belongs to another thread or task."""
+    if level not in LEVELS.get():
+        raise errors.VmapError(errors.escaped(level.num))
+
+
+# ---- dims
+
+
+def moved(tensor: Tensor, source: int, to: int) -> Tensor:
+    """One dim put elsewhere; both are counted from the front. The tensor itself when it is there."""
+    if source == to:
+        return tensor
+    order = list(range(len(tensor.array.shape)))
+    order.insert(to, order.pop(source))
+    made: Tensor = aten.permute(tensor, order)
+    return made
+
+
+def repeated(tensor: Tensor, size: int) -> Tensor:
+    """With a new dim in front, of stride 0."""
+    made: Tensor = aten.expand(tensor, (size, *tensor.array.shape))
+    return made
+
+
+# ---- lowering
+
+
+def lower(tensor: Tensor, levels: Levels) -> Tensor:
+    """`tensor` with the batch dims of `levels` in front, outermost first, repeated where it has none.
+
+    Wrappers of other levels stay around it.
+    """
+    if not levels:
+        return tensor
+    last = levels[-1]
+    if tensor.keys & BATCHED:
+        batched = tensor.array
+        if batched.level is last:
+            return lower(moved(batched.value, batched.bdim, 0), levels[:-1])
+        if batched.level.num > last.num:
+            check_active(batched.level)
+            return batched_tensor(lower(batched.value, levels), batched.bdim + len(levels), batched.level)
+    return lower(repeated(tensor, last.size), levels[:-1])
+
+
+def raise_(tensor: Tensor, levels: Levels) -> Tensor:
+    """The inverse: the leading dims become the batch dims of `levels`."""
+    if not levels:
+        return tensor
+    last = levels[-1]
+    if tensor.keys & BATCHED:
+        batched = tensor.array
+        if batched.level.num > last.num:
+            bdim = max(batched.bdim, len(levels))
+            value = moved(batched.value, batched.bdim, bdim)
+            return batched_tensor(raise_(value, levels), bdim - len(levels), batched.level)
+    return batched_tensor(raise_(tensor, levels[:-1]), 0, last)

@@ -1,0 +1,175 @@
+"""What a tensor is inside of vmap: a handle that hides one dim of its value.
+
+The value is the tensor of the next outer level: a plain one, or another batched one. A batched tensor has the key Batched and no
+other, so no kernel below meets one; it has no history, version or memory of its own, those are its value's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from turnout.errors import CallError
+from turnout.keys import KEYS
+from turnout.tensors import Tensor
+from turnout_batched import errors
+
+if TYPE_CHECKING:
+    from turnout.dtypes import DType
+    from turnout_batched.levels import Level
+
+BATCHED = KEYS.bit("Batched")
+
+
+class BatchedValue:
+    """In the place of an array: the value, which of its dims is the batch, at which level, and the shape of one example."""
+
+    __slots__ = ("bdim", "level", "shape", "value")
+
+    def __init__(self, value: Tensor, bdim: int, level: Level, shape: tuple[int, ...]) -> None:
+        self.value = value
+        self.bdim = bdim
+        self.level = level
+        self.shape = shape
+
+
+class BatchedTensor(Tensor):
+    """A tensor of one example, as the mapped function sees it. What needs memory or history asks the value, or is an error."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        return self.array.value.dtype
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides of one example in elements, or the one of one dimension."""
+        batched = self.array
+        strides = batched.value.stride()
+        strides = strides[: batched.bdim] + strides[batched.bdim + 1 :]
+        return strides if dim is None else strides[dim]
+
+    def storage_offset(self) -> int:
+        """0: as if each example had a storage of its own."""
+        return 0
+
+    # ---- versions and aliases: the value's
+
+    def version(self) -> int:
+        return self.array.value.version()
+
+    def bump_version(self) -> None:
+        self.array.value.bump_version()
+
+    def new_alias(self, array: Any, offset: int) -> Tensor:
+        """Another handle on the same example; a batched tensor has no array of its own to give a part of."""
+        return batched_tensor(array.value, array.bdim, array.level)
+
+    def is_alias_of(self, other: Tensor) -> bool:
+        return self is other or physical(self).is_alias_of(physical(other))
+
+    # ---- gradients: the value's, and never those of imperative autograd
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.array.value.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Refused: the value is shared by all examples."""
+        raise errors.VmapError(errors.imperative("requires_grad_()"))
+
+    @property
+    def grad(self) -> Tensor | None:
+        return None
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        raise errors.VmapError(errors.imperative("setting .grad"))
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.array.value.is_leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        return self.array.value.grad_fn
+
+    def set_gmask(self, mask: int) -> None:
+        raise errors.VmapError(errors.imperative("tracking gradients"))
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        raise errors.VmapError(errors.imperative("backward()"))
+
+    def register_hook(self, hook: Any) -> Any:
+        raise errors.VmapError(errors.imperative("register_hook()"))
+
+    def retain_grad(self) -> None:
+        raise errors.VmapError(errors.imperative("retain_grad()"))
+
+    # ---- values on the host: there is none
+
+    def item(self) -> NoReturn:
+        raise errors.VmapError(errors.no_value("item()"))
+
+    def tolist(self) -> NoReturn:
+        raise errors.VmapError(errors.no_value("tolist()"))
+
+    def __bool__(self) -> bool:
+        raise errors.VmapError(errors.no_value("bool()"))
+
+    def numpy(self, *, force: bool = False) -> NoReturn:
+        raise errors.VmapError(errors.no_memory("numpy()"))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise errors.VmapError(errors.no_memory("numpy.asarray()"))
+
+    def __dlpack__(self, **options: Any) -> NoReturn:
+        raise errors.VmapError(errors.no_memory("__dlpack__()"))
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise CallError(errors.no_memory("saving"))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        from turnout.generated import operators as aten
+
+        made: Tensor = aten.clone(self)
+        return made
+
+    def __copy__(self) -> Tensor:
+        return self.new_alias(self.array, 0)
+
+    def __repr__(self) -> str:
+        batched = self.array
+        size = batched.value.shape[batched.bdim]
+        return f"<one of {size} examples: {self.dtype.name} {list(self.shape)} of vmap level {batched.level.num}, in {batched.value!r}>"
+
+
+def batched_tensor(value: Tensor, bdim: int, level: Level) -> Tensor:
+    """The examples of `value` along its dim `bdim`, which is not negative."""
+    shape = value.array.shape
+    t = BatchedTensor()
+    t.array = BatchedValue(value, bdim, level, shape[:bdim] + shape[bdim + 1 :])
+    t.keys = BATCHED
+    t.device = value.device
+    t.gmask = 0
+    t.node = None
+    t.ver = 0
+    t.storage = None
+    t.view_of = None
+    t.extra = None
+    return t
+
+
+def is_batched(value: Any) -> bool:
+    """Whether a value is a tensor inside of a vmap."""
+    return isinstance(value, Tensor) and bool(value.keys & BATCHED)
+
+
+def physical(tensor: Tensor) -> Tensor:
+    """The plain tensor under all levels."""
+    while tensor.keys & BATCHED:
+        tensor = tensor.array.value
+    return tensor
