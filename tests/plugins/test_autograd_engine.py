@@ -86,6 +86,13 @@ def test_a_sum_gives_each_leaf_memory_of_its_own(x):
     assert x.grad.stride() == (1,)
 
 
+def test_a_leaf_that_was_switched_off_gets_no_gradient(x):
+    y = (x * 2).sum()
+    x.requires_grad_(False)
+    y.backward()
+    assert x.grad is None
+
+
 def test_gradients_have_the_layout_of_their_leaf():
     w = turnout.zeros(4, 3, dtype=turnout.float64).t().requires_grad_()
     (w * turnout.ones(3, 4, dtype=turnout.float64)).sum().backward()

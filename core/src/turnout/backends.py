@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from turnout.dtypes import DType
     from turnout.operators import Operator
+    from turnout.registry import Library
 
     Call = Callable[..., Any]
     Ints = tuple[int, ...]
@@ -165,6 +166,9 @@ class Backend:
         if wanted.index >= self.device_count():
             raise DeviceError(f"{wanted} does not exist: {self.device_type} has {self.device_count()} device(s)")
         return wanted
+
+    def registered(self, library: Library) -> None:
+        """Called when a library has registered the backend; what it sets up is to be undone with `library.on_undo`."""
 
     def __repr__(self) -> str:
         return f"<Backend {self.name} ({self.device_type})>"

@@ -55,10 +55,6 @@ class Conversions:
         """As the dtype and on the device of `other`."""
         return self.to(device=other.device, dtype=other.dtype)  # type: ignore[no-any-return]
 
-    def cpu(self: Any) -> Tensor:
-        """On the device "cpu"."""
-        return self.to(device="cpu")  # type: ignore[no-any-return]
-
     @property
     def data(self: Any) -> Tensor:
         """The same memory without history, sharing the version counter: `detach()` under PyTorch's older name.

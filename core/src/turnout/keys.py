@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 UNDEFINED = "Undefined"
 AUTOGRAD = "Autograd"
+AUTOCAST = "Autocast"  # in the live universe the alias of every Autocast<B>, those of later backends too
 EXPLICIT = "CompositeExplicitAutograd"
 NON_FUNCTIONAL = "CompositeExplicitAutogradNonFunctional"
 IMPLICIT = "CompositeImplicitAutograd"
@@ -275,6 +276,7 @@ class KeySpace:
                 plain.backends_of["AutogradOther"] = (*plain.backends_of.get("AutogradOther", ()), *others)
         for backend in self._functional_only:
             aliases[NON_FUNCTIONAL] = {k for k in aliases[NON_FUNCTIONAL] if not k.endswith(backend)}
+        aliases[AUTOCAST] = {AUTOCAST + backend for backend in self.backends}
         aliases.update({alias: set(covered) for alias, covered in self.aliases.items()})
         self._adopt(ordered, Universe(pairs, self.backends, aliases, plain.backends_of))
 
@@ -299,7 +301,7 @@ class KeySpace:
         for functionality in STANDARD:
             chain.append(functionality)
             if functionality.name == _AUTOCAST_AFTER:
-                chain += [Functionality("Autocast" + backend, opt_in=True) for backend in self.backends]
+                chain += [Functionality(AUTOCAST + backend, opt_in=True) for backend in self.backends]
         return place(chain, self._added)
 
     def is_below_bookkeeping(self, functionality: Functionality) -> bool:
@@ -337,7 +339,7 @@ class KeySpace:
         """The bits of every plain tensor of a backend: the backend, Dense, Autograd, ADInplaceOrView, its Autocast."""
         return (
             self.backend_bit(backend) | self.bit("Dense") | self.bit(AUTOGRAD) | self.bit("ADInplaceOrView")
-            | self.bit("Autocast" + backend)
+            | self.bit(AUTOCAST + backend)
         )  # fmt: skip
 
     def mask(self, keys: str | Iterable[str] | int) -> int:

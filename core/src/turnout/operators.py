@@ -233,7 +233,7 @@ class Operator:
             return cached  # type: ignore[return-value]
         specialize = self.registry.specializer(fallback)
         assert specialize is not None
-        made = specialize(self) if self.is_defined else None
+        made = specialize(self, key) if self.is_defined else None
         if made is not None and not isinstance(made, Kernel):
             made = Kernel(made, fallback.form, library=fallback.library, label=fallback.label)
         elif made is not None and made.library is None:

@@ -36,7 +36,7 @@ class Registry:
         self.backends: dict[str, Backend] = {}
         self.fallbacks: dict[str, Kernel] = {}
         self.fallbacks_by_key: dict[str, Kernel] = {}
-        self._specializers: dict[int, Callable[[Operator], Any]] = {}
+        self._specializers: dict[int, Callable[[Operator, str], Any]] = {}
         self._follows_config = follows_config
         self._subscribed = False
         self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
@@ -92,8 +92,8 @@ class Registry:
             ks |= tensor.keys
         return ks & keep
 
-    def specializer(self, fallback: Kernel) -> Callable[[Operator], Any] | None:
-        """The function that specialises a fallback per operator, if it has one."""
+    def specializer(self, fallback: Kernel) -> Callable[[Operator, str], Any] | None:
+        """The function that specialises a fallback per operator and runtime key, if it has one."""
         return self._specializers.get(id(fallback))
 
     def is_disabled(self, key: str, functionality: str) -> bool:
@@ -193,8 +193,8 @@ class Registry:
         expanded.update({key: kernel for key, kernel in self.fallbacks.items() if key in universe.rank})
         self.fallbacks_by_key = expanded
 
-    def set_specializer(self, fallback: Kernel, specialize: Callable[[Operator], Any] | None) -> None:
-        """Attach or remove the per-operator specialisation of a fallback."""
+    def set_specializer(self, fallback: Kernel, specialize: Callable[[Operator, str], Any] | None) -> None:
+        """Attach or remove the specialisation of a fallback."""
         if specialize is None:
             self._specializers.pop(id(fallback), None)
         else:
@@ -394,12 +394,14 @@ class Library:
         form: str = BOXED,
         tracked_only: bool = False,
         calls_operators: bool = True,
-        specialize: Callable[[Operator], Any] | None = None,
+        specialize: Callable[..., Any] | None = None,
+        by_key: bool = False,
         label: str = "",
     ) -> Kernel:
-        """Register the fallback of a runtime key, or of the alias Autograd, for all operators: boxed, or FALLTHROUGH.
+        """Register the fallback of a runtime key, or of the alias Autograd or Autocast, for all operators: boxed, or FALLTHROUGH.
 
-        `specialize(op)` may give each operator its own: a function of the same form, a Kernel, or None for "missing".
+        `specialize(op)`, or `specialize(op, key)` with `by_key`, may give each operator its own: a function of the same
+        form, a Kernel, FALLTHROUGH, or None for "missing". At an alias it is asked for each runtime key on its own.
         Raises RegistrationError when the key has a fallback already.
         """
         registry = self.registry
@@ -409,7 +411,7 @@ class Library:
             if key in registry.fallbacks:
                 raise RegistrationError(texts.fallback_twice(key, registry.fallbacks[key], kernel))
             registry.fallbacks[key] = kernel
-            registry.set_specializer(kernel, specialize)
+            registry.set_specializer(kernel, specialize if by_key or specialize is None else _without_key(specialize))
             registry.changed()
             self._did(f"fallback:{key}", lambda: self._remove_fallback(key, kernel))
         return kernel
@@ -453,6 +455,7 @@ class Library:
 
             self._did(f"backend:{backend.name}", undo)
             self._provided.append(f"device:{backend.device_type}")
+            backend.registered(self)
 
     def functionality(
         self,
@@ -548,6 +551,10 @@ class Library:
 
     def __repr__(self) -> str:
         return f"<Library {self.name} from {self.origin}>"
+
+
+def _without_key(specialize: Callable[[Operator], Any]) -> Callable[[Operator, str], Any]:
+    return lambda op, key: specialize(op)
 
 
 def _has_signature(kernel: Kernel) -> bool:

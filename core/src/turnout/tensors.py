@@ -311,9 +311,9 @@ class Tensor(TensorMethods, Conversions):
         inputs: Any = None,
     ) -> None:
         """Accumulate d(self)/d(leaf) into `.grad` of the leaves. See `turnout.autograd.backward`."""
-        service = REGISTRY.services.get("Autograd")
-        if service is None:
-            from turnout import autograd as service
+        from turnout import autograd
+
+        service: Any = REGISTRY.services.get("Autograd") or autograd
         service.backward(self, gradient, retain_graph, create_graph, inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:

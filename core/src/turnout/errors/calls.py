@@ -79,7 +79,7 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
     ]  # fmt: skip
     lines.append(f"  kernels       {kernels[0] if kernels else 'none'}")
     lines += [f"                {line}" for line in kernels[1:4]]
-    lines.append(f"  to fix        {_remedy(plan)}`turnout table {op.qualified_name}` prints the whole table")
+    lines.append(f"  to fix        {_remedy(op, plan)}`turnout table {op.qualified_name}` prints the whole table")
     return "\n".join(lines)
 
 
@@ -114,17 +114,19 @@ def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[str]:
     ]
 
 
-def _remedy(plan: Plan) -> str:
-    """The package that would provide the missing key."""
+def _remedy(op: Operator, plan: Plan) -> str:
+    """The package that would provide the missing key, unless it is active and simply has no kernel."""
     from turnout.plugins import provider_of
 
     functionality = plan.functionality
     if functionality is None:
         return ""
     if functionality.backend_key:
-        package = provider_of("backend", plan.key.removeprefix(functionality.prefix or ""))
+        backend = plan.key.removeprefix(functionality.prefix or "")
+        package = None if backend in op.registry.backends else provider_of("backend", backend)
     else:
-        package = provider_of("functionality", functionality.name)
+        active = functionality.name in op.registry.services
+        package = None if active else provider_of("functionality", functionality.name)
     return f"pip install {package}; " if package else ""
 
 

@@ -215,7 +215,8 @@ def _match(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any
     """Conversions and types (criteria 1 and 2) of an overload that accepts the call, or why it does not."""
     positional = schema.positional
     if len(args) > len(positional):
-        return f"takes {len(positional)} positional arguments, got {len(args)}"
+        plural = "" if len(positional) == 1 else "s"
+        return f"takes {len(positional)} positional argument{plural}, got {len(args)}"
     conversions = 0
     ranks: list[Specificity] = []
     for argument, value in zip(positional, args, strict=False):

@@ -7,14 +7,18 @@ strides and offset, so core's view operators need nothing else.
 from __future__ import annotations
 
 import sys
+import warnings
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.backends import Backend
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, DType
 from turnout.errors import DTypeError
 from turnout_arrays.random import random_bits
+
+if TYPE_CHECKING:
+    from turnout.registry import Library
 
 Ints = tuple[int, ...]
 
@@ -56,6 +60,23 @@ class ArrayBackend(Backend):
 
     def dtype_of(self, array: Any) -> DType:
         return self._dtypes[array.dtype]
+
+    def registered(self, library: Library) -> None:
+        """Drop the floating-point warnings that kernels give on the fast path.
+
+        Entering `errstate` there costs more than adding four floats. The array module warns from a frame of this package,
+        of the generated wrappers or of the backend's own package, and the filter is for exactly those modules.
+        """
+        own = type(self).__module__.partition(".")[0]
+        warnings.filterwarnings("ignore", category=RuntimeWarning, module=rf"(turnout_arrays|{own})\.")
+        added = warnings.filters[0]
+
+        def undo() -> None:
+            # Absent when a `catch_warnings` block that was open at activation has ended since.
+            if added in warnings.filters:
+                warnings.filters.remove(added)  # type: ignore[attr-defined]
+
+        library.on_undo(undo)
 
     # ---- memory
 

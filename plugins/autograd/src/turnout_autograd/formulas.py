@@ -57,10 +57,10 @@ _END = (1 << 63) - 1  # what a slice without an end has
 
 
 def scaled(x: Any, factor: Any) -> Any:
-    """x * factor without the work for 1 and -1."""
+    """x * conj(factor) without the work for 1 and -1."""
     if factor == 1:
         return x
-    return -x if factor == -1 else x * factor
+    return -x if factor == -1 else x * conj(factor)
 
 
 def conj(x: Any) -> Any:

@@ -29,6 +29,8 @@ def deliver(sinks: dict[int, list[Any]]) -> None:
     """Accumulate every sink's gradient into its leaf's `.grad`."""
     for sink in sinks.values():
         leaf = sink[0]
+        if not leaf.gmask:
+            continue  # requires_grad was switched off since
         extra = leaf.extra
         if extra is None:
             accumulate(leaf, sink)

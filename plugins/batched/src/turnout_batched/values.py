@@ -163,6 +163,11 @@ def batched_tensor(value: Tensor, bdim: int, level: Level) -> Tensor:
     return t
 
 
+def example(value: Tensor, bdim: int) -> Tensor:
+    """One example for functions that only look at dtype and shape; no level, so no operator takes it."""
+    return batched_tensor(value, bdim, None)  # type: ignore[arg-type]
+
+
 def is_batched(value: Any) -> bool:
     """Whether a value is a tensor inside of a vmap."""
     return isinstance(value, Tensor) and bool(value.keys & BATCHED)

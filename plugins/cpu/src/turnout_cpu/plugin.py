@@ -1,12 +1,7 @@
-"""Activation: registers the backend and its kernels, and keeps NumPy's floating-point warnings away from users.
-
-Kernels run without `numpy.errstate` where they can, since entering it costs more than adding four floats. NumPy then
-warns from a frame of this package or of the kernel library, and a filter for exactly those modules drops the warning.
-"""
+"""Activation: registers the backend and its kernels."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +14,6 @@ from turnout_cpu.pool import Pool
 if TYPE_CHECKING:
     from turnout.registry import Library
 
-OWN_MODULES = r"turnout_(arrays|cpu)\."
 _POOLS: list[Pool] = []
 
 
@@ -30,7 +24,6 @@ def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
     pool = Pool(lambda: int(options["threads"]))
     library.backend(backend)
     register_kernels(library, backend, kernels(pool))
-    _ignore_floating_point_warnings(library)
     _POOLS.append(pool)
 
 
@@ -39,15 +32,3 @@ def turnout_deactivate() -> None:
     """End the threads."""
     while _POOLS:
         _POOLS.pop().close()
-
-
-def _ignore_floating_point_warnings(library: Library) -> None:
-    warnings.filterwarnings("ignore", category=RuntimeWarning, module=OWN_MODULES)
-    added = warnings.filters[0]
-
-    def undo() -> None:
-        # Absent when a `catch_warnings` block that was open at activation has ended since.
-        if added in warnings.filters:
-            warnings.filters.remove(added)  # type: ignore[attr-defined]
-
-    library.on_undo(undo)

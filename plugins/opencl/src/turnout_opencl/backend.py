@@ -16,7 +16,7 @@ from turnout.devices import Device, device
 from turnout.dtypes import DTYPES, DType
 from turnout.errors import DeviceError
 from turnout_opencl import arrays
-from turnout_opencl.arrays import ClArray, new_array, row_major
+from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.devices import ClDevice, found_devices
 from turnout_opencl.grids import packed
 from turnout_opencl.programs import SOURCES, TYPES
@@ -153,18 +153,16 @@ def _mixed(word: int) -> int:
 
 
 def copy(target: ClArray, source: ClArray) -> None:
-    """Write `source`, of the same shape, into `target`, converting the dtype; through the host where a device cannot."""
+    """Write `source`, of the same shape, into `target`, converting the dtype; through the host where the device cannot."""
     place = target.place
-    moved = TYPES[target.dtype].kind == "moved"
-    known = place.supports(target.dtype) and place.supports(source.dtype)
-    if (moved or not known) and source.dtype is not target.dtype:
+    dtype, given = target.dtype, source.dtype
+    if dtype is not given and not (place.supports(dtype) and place.supports(given)):
         _copy_through_host(target, source)
         return
-    dtype = target.dtype
-    if source.dtype is dtype and not moved and not place.supports(dtype):
-        dtype = DTYPES["uint64"]  # the same bytes
-    number = SOURCES[source.dtype if dtype is target.dtype else dtype]
-    call, count = packed(number, target.shape, (target.strides, source.strides), (target.offset, source.offset))
+    if dtype.name == "float64" and not place.double:
+        dtype = given = DTYPES["uint64"]  # the same bytes
+    strides, offsets = (target.strides, source.strides), (target.offset, source.offset)
+    call, count = packed(SOURCES[given], target.shape, strides, offsets)
     place.start("cast", dtype, "cast", call, (target.buffer, source.buffer), count)
 
 

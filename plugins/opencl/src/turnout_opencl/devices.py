@@ -102,6 +102,14 @@ class ClDevice:
         if array.size:
             cl.enqueue_fill_buffer(self.queue, array.buffer, bytearray(pattern), array.offset * width, array.size * width)
 
+    def copy_in(self, buffer: cl.Buffer, values: Any) -> None:
+        """A NumPy array into a buffer."""
+        cl.enqueue_copy(self.queue, buffer, values, is_blocking=True)
+
+    def copy_out(self, values: Any, buffer: cl.Buffer) -> None:
+        """A buffer into a NumPy array; waits for all work before it."""
+        cl.enqueue_copy(self.queue, values, buffer, is_blocking=True)
+
     def finish(self) -> None:
         """Wait for all queued work."""
         self.queue.finish()

@@ -31,8 +31,9 @@ def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
     """Register device `opencl`."""
     backend = OpenCLBackend(lambda: str(options["platform"]))
     library.backend(backend)
-    register_kernels(library, backend, kernels(backend))
-    if options["host_fallback"]:
+    with_host = bool(options["host_fallback"])
+    register_kernels(library, backend, kernels(backend, with_host))
+    if with_host:
         library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")
     _ACTIVE.append(backend)
 

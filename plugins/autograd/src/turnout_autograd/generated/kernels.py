@@ -86,7 +86,7 @@ class AbsBackward0(Node):
         s = self.storage
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
-        grad_self = grad * self.sign()
+        grad_self = grad * conj(self).sign()
         return grad_self
 
     def release(node):
@@ -1298,14 +1298,14 @@ class LerpBackward0(Node):
         grad_self = None
         if edges[0] is not None:
             weight = node.weight
-            grad_self = grad * (1 - weight)
+            grad_self = grad * conj(1 - weight)
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
         grad_end = None
         if edges[1] is not None:
             weight = node.weight
-            grad_end = grad * weight
+            grad_end = grad * conj(weight)
             metas = node.metas
             if metas is not None:
                 grad_end = fit(grad_end, metas[1])
@@ -1613,7 +1613,7 @@ class ProdBackward0(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         result = node.result.tensor(node, 'result')
-        grad_self = prod_grad(grad, self.to(grad.dtype), result)
+        grad_self = prod_grad(grad, conj(self).to(grad.dtype), result)
         metas = node.metas
         if metas is not None:
             grad_self = fit(grad_self, metas[0])
@@ -1637,7 +1637,7 @@ class ProdBackward1(Node):
         result = node.result.tensor(node, 'result')
         dim = node.dim
         keepdim = node.keepdim
-        grad_self = prod_grad_dim(grad, self.to(grad.dtype), result, dim, keepdim)
+        grad_self = prod_grad_dim(grad, conj(self).to(grad.dtype), result, dim, keepdim)
         metas = node.metas
         if metas is not None:
             grad_self = fit(grad_self, metas[0])

@@ -1,0 +1,83 @@
+"""How rules bring values into one form: the batch dim in front, and as many dims behind it as the call needs.
+
+A rule is `rule(size, dims, *values) -> (value, bdim)`: `values` are the call's arguments in schema order with batched tensors
+replaced by their values, `dims` says where each one's batch dim is (None where there is none, a list for a list of tensors). For
+several results `value` is a list or tuple. Rules call operators and nothing else, so they can be differentiated, cast and traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from turnout.generated import operators as aten
+from turnout.tensors import Tensor
+from turnout_batched.levels import moved
+
+Rule = Callable[..., tuple[Any, Any]]
+Dims = Sequence[Any]
+
+
+def family(rule: Callable[..., tuple[Any, Any]]) -> Any:
+    """Marks a rule that serves several operators: it gets the operator's call as its first argument."""
+    rule.takes_call = True  # type: ignore[attr-defined]
+    return rule
+
+
+def front(value: Tensor, bdim: int | None, size: int) -> Tensor:
+    """The batch dim in front; repeated where there is none."""
+    if bdim is None:
+        made: Tensor = aten.expand(value, (size, *value.array.shape))
+        return made
+    return value if bdim == 0 else moved(value, bdim, 0)
+
+
+def logical_ndim(value: Tensor, bdim: int | None) -> int:
+    """How many dims one example has."""
+    return len(value.array.shape) - (bdim is not None)
+
+
+def logical_shape(value: Tensor, bdim: int | None) -> tuple[int, ...]:
+    """The shape of one example."""
+    shape: tuple[int, ...] = value.array.shape
+    return shape if bdim is None else shape[:bdim] + shape[bdim + 1 :]
+
+
+def padded(value: Tensor, bdim: int | None, ndim: int) -> Tensor:
+    """Ready to be broadcast with batches of examples of `ndim` dims: the batch dim in front, then dims of length 1."""
+    shape = value.array.shape
+    if bdim is None:
+        return value
+    if bdim:
+        value = moved(value, bdim, 0)
+        shape = value.array.shape
+    missing = ndim + 1 - len(shape)
+    if missing > 0:
+        value = aten.view(value, (shape[0], *(1,) * missing, *shape[1:]))
+    return value
+
+
+def wrapped_dim(dim: int, ndim: int) -> int:
+    """A dim counted from the front; a 0-dim example counts as one of 1 dim. Out of range it stays as it is: the operator says so."""
+    ndim = ndim or 1
+    if not -ndim <= dim < ndim:
+        from turnout.shapes.extents import wrap_dim
+
+        return wrap_dim(dim, ndim)
+    return dim + ndim if dim < 0 else dim
+
+
+def at_least_1d(value: Tensor) -> tuple[Tensor, bool]:
+    """A batch in front of examples with a dim; whether that was added."""
+    if len(value.array.shape) > 1:
+        return value, False
+    made: Tensor = aten.unsqueeze(value, 1)
+    return made, True
+
+
+def places(size: int, like: Tensor, ndim: int) -> Tensor:
+    """0 to size - 1 along dim 0 of a tensor of `ndim` dims: each example's own index."""
+    from turnout.dtypes import int64
+
+    made: Tensor = aten.view(aten.arange(size, dtype=int64, device=like.device), (size, *(1,) * (ndim - 1)))
+    return made

@@ -1,0 +1,180 @@
+"""Rules for operators that take indices in tensors.
+
+Where every example has indices of its own, the batch dim gets an index too: 0, 1, 2, ... beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnout.dtypes import bool_
+from turnout.generated import operators as aten
+from turnout.tensors import Tensor
+from turnout_batched import errors
+from turnout_batched.levels import moved
+from turnout_batched.rules.alignment import (
+    Dims,
+    at_least_1d,
+    family,
+    front,
+    logical_ndim,
+    padded,
+    places,
+    wrapped_dim,
+)
+
+
+@family
+def beside(call: Any, size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """gather and scatter: an index for each element, all tensors of equally many dims."""
+    x, added = at_least_1d(front(self, dims[0], size))
+    i = at_least_1d(front(index, dims[2], size))[0]
+    others = [
+        at_least_1d(front(v, d, size))[0] if isinstance(v, Tensor) else v for v, d in zip(rest, dims[3:], strict=True)
+    ]
+    made = call(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, i, *others)
+    return (aten.squeeze__dim(made, 1) if added and not logical_ndim(index, dims[2]) else made), 0
+
+
+def gather(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> tuple[Tensor, int]:
+    x, _ = at_least_1d(front(self, dims[0], size))
+    i, added = at_least_1d(front(index, dims[2], size))
+    made = aten.gather(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, i, sparse_grad=sparse_grad)
+    return (aten.squeeze__dim(made, 1) if added else made), 0
+
+
+def index_select(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, int]:
+    ndim = logical_ndim(self, dims[0])
+    d = wrapped_dim(dim, ndim)
+    if dims[2] is None:
+        x, added = at_least_1d(front(self, dims[0], size))
+        made = aten.index_select(x, d + 1, index)
+        return (aten.squeeze__dim(made, 1) if added else made), 0
+    i = at_least_1d(front(index, dims[2], size))[0]
+    x, added = at_least_1d(front(self, dims[0], size))
+    made = aten.index__Tensor(moved(x, d + 1, 1), [places(size, x, 2), i])
+    return (aten.squeeze__dim(made, 1) if added else moved(made, 1, d + 1)), 0
+
+
+def index_add(
+    size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
+) -> tuple[Tensor, int]:
+    x, added = at_least_1d(front(self, dims[0], size))
+    s = at_least_1d(front(source, dims[3], size))[0]
+    d = wrapped_dim(dim, len(x.array.shape) - 1) + 1
+    if dims[2] is None:
+        made = aten.index_add(x, d, index, s, alpha=alpha)
+    else:
+        i = at_least_1d(front(index, dims[2], size))[0]
+        s = s if alpha == 1 else aten.mul__Scalar(s, alpha)
+        made = aten.index_put(moved(x, d, 1), [places(size, x, 2), i], moved(s, d, 1), True)
+        made = moved(made, 1, d)
+    return (aten.squeeze__dim(made, 1) if added else made), 0
+
+
+# ---- x[i, j]
+
+
+class Indices:
+    """The index tensors of one call, one per dim of the example that they take, None for dims they do not.
+
+    tensors   (position among the example's dims, tensor, its batch dim), masks turned into positions
+    ndim      of the examples of the indices, broadcast
+    adjacent  whether they stand side by side: then the indexed dims take their place, else they go to the front
+    """
+
+    def __init__(self, name: str, indices: Sequence[Tensor | None], bdims: Sequence[int | None]) -> None:
+        self.tensors: list[tuple[int, Tensor, int | None]] = []
+        at = 0
+        for tensor, bdim in zip(indices, bdims, strict=True):
+            if tensor is None:
+                at += 1
+            elif tensor.dtype is bool_:
+                if bdim is not None:
+                    raise errors.VmapError(errors.data_dependent(name))
+                for each in aten.unbind__int(aten.nonzero(tensor), 1):
+                    self.tensors.append((at, each, None))
+                    at += 1
+            else:
+                self.tensors.append((at, tensor, bdim))
+                at += 1
+        self.ndim = max(logical_ndim(t, d) for _, t, d in self.tensors)
+        self.at = [p for p, _, _ in self.tensors]
+        self.adjacent = self.at[-1] - self.at[0] + 1 == len(self.at)
+        self.batched = any(d is not None for _, _, d in self.tensors)
+
+    def plain(self, lead: int) -> list[Tensor | None]:
+        """The list for the operator, with `lead` dims of the value in front that are not indexed."""
+        made: list[Tensor | None] = [None] * (lead + self.at[-1] + 1)
+        for p, tensor, bdim in self.tensors:
+            made[lead + p] = padded(tensor, bdim, self.ndim)
+        return made
+
+    def with_batch(self, size: int, like: Tensor) -> list[Tensor | None]:
+        """The list for a value with its batch dim in front, which is indexed by each example's own place."""
+        made = self.plain(1)
+        made[0] = places(size, like, self.ndim + 1)
+        return made
+
+
+def index(size: int, dims: Dims, self: Tensor, indices: Sequence[Tensor | None]) -> tuple[Tensor, int]:
+    if all(i is None for i in indices):
+        return aten.alias(self), dims[0]
+    given = Indices("index", indices, dims[1])
+    first = given.at[0] if given.adjacent else 0
+    if dims[0] is None:
+        return aten.index__Tensor(self, given.plain(0)), first
+    x = front(self, dims[0], size)
+    if not given.batched:
+        return aten.index__Tensor(x, given.plain(1)), 0 if given.adjacent else given.ndim
+    made = aten.index__Tensor(x, given.with_batch(size, x))
+    return _put_back(made, given.ndim, first), 0
+
+
+def _put_back(made: Tensor, ndim: int, first: int) -> Tensor:
+    """(batch, indexed dims, others) with the indexed dims behind the first others."""
+    if not first:
+        return made
+    order = [0, *range(1 + ndim, 1 + ndim + first), *range(1, 1 + ndim), *range(1 + ndim + first, made.ndim)]
+    return aten.permute(made, order)
+
+
+def index_put(
+    size: int, dims: Dims, self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
+) -> tuple[Tensor, int]:
+    masked = _where(size, dims, self, indices, values, accumulate)
+    if masked is not None:
+        return masked, 0
+    given = Indices("index_put", indices, dims[1])
+    x = front(self, dims[0], size)
+    first = given.at[0] if given.adjacent else 0
+    # What is written has the shape (indexed dims, others), the others before `first` standing in front of the indexed ones.
+    ndim = len(x.array.shape) - 1 - len(given.at) + given.ndim
+    v = values
+    if dims[2] is not None or (first and logical_ndim(values, dims[2]) > ndim - first):
+        v = padded(v, dims[2], ndim) if dims[2] is not None else padded(aten.unsqueeze(v, 0), 0, ndim)
+        order = [0, *range(1 + first, 1 + first + given.ndim), *range(1, 1 + first), *range(1 + first + given.ndim, v.ndim)]
+        v = aten.permute(v, order) if first else v
+    elif first:
+        v = padded(aten.unsqueeze(v, 0), 0, ndim)
+        order = [0, *range(1 + first, 1 + first + given.ndim), *range(1, 1 + first), *range(1 + first + given.ndim, v.ndim)]
+        v = aten.permute(v, order)
+    return aten.index_put(x, given.with_batch(size, x), v, accumulate), 0
+
+
+def _where(
+    size: int, dims: Dims, self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
+) -> Tensor | None:
+    """One value at the true elements of a mask of each example's own: a choice, where nothing depends on values."""
+    mask = indices[0]
+    if len(indices) != 1 or mask is None or mask.dtype is not bool_ or dims[1][0] is None:
+        return None
+    if logical_ndim(values, dims[2]) or accumulate:
+        return None
+    x = front(self, dims[0], size)
+    m = front(mask, dims[1][0], size)
+    ndim = len(x.array.shape)
+    m = aten.view(m, (*m.array.shape, *(1,) * (ndim - len(m.array.shape))))
+    chosen = aten.where__self(m, padded(values, dims[2], ndim - 1), x)
+    return aten.to__dtype(chosen, self.dtype)

@@ -1,0 +1,69 @@
+"""Losses, as what they are made of: these get the tensors of one example, and call operators on them.
+
+A decomposition is a plain function of the operator's arguments; batched tensors go through it like any others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.generated import operators as aten
+from turnout.shapes.losses import MEAN, NONE
+from turnout.tensors import Tensor
+
+
+def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    difference = aten.sub__Tensor(self, target)
+    squares: Tensor = aten.mul__Tensor(difference, difference)
+    if reduction == NONE:
+        return squares
+    return aten.mean(squares) if reduction == MEAN else aten.sum(squares)
+
+
+def mse_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    difference = aten.sub__Tensor(self, target)
+    scale = 2.0 / max(difference.numel(), 1) if reduction == MEAN else 2.0
+    made: Tensor = aten.mul__Tensor(aten.mul__Scalar(difference, scale), grad_output)
+    return made
+
+
+def nll_loss_forward(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """(loss, total weight); the total is 0 without a reduction."""
+    classes = self.ndim - 1
+    safe, counts = _counted(self, target, weight, ignore_index)
+    picked = aten.squeeze__dim(aten.gather(self, classes, aten.unsqueeze(safe, classes)), classes)
+    # Not a product: an infinite loss that is ignored would give nan.
+    losses: Tensor = aten.where__ScalarOther(aten.ne__Scalar(target, ignore_index), aten.neg(aten.mul__Tensor(picked, counts)), 0.0)
+    losses = aten.to__dtype(losses, self.dtype)
+    if reduction == NONE:
+        return losses, aten.new_zeros(self, ())
+    total: Tensor = aten.sum(counts)
+    summed: Tensor = aten.sum(losses)
+    return (aten.div__Tensor(summed, total) if reduction == MEAN else summed), total
+
+
+def _counted(self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """The target with 0 in place of the ignored, and how much each element counts."""
+    kept = aten.ne__Scalar(target, ignore_index)
+    safe = aten.masked_fill__Scalar(target, aten.logical_not(kept), 0)
+    counts = aten.to__dtype(kept, self.dtype)
+    if weight is not None:
+        picked = aten.reshape(aten.index_select(weight, 0, aten.reshape(safe, (-1,))), target.shape)
+        counts = aten.mul__Tensor(counts, picked)
+    return safe, counts
+
+
+def nll_loss_backward(
+    grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:  # fmt: skip
+    classes = self.ndim - 1
+    safe, counts = _counted(self, target, weight, ignore_index)
+    grads: Any = aten.neg(aten.mul__Tensor(counts, grad_output))
+    if reduction == MEAN:
+        grads = aten.div__Tensor(grads, total_weight)
+    zeros = aten.zeros_like(self)
+    made: Tensor = aten.scatter__src(zeros, classes, aten.unsqueeze(safe, classes), aten.unsqueeze(grads, classes))
+    return made

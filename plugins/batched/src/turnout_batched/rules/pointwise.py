@@ -1,0 +1,87 @@
+"""Rules for pointwise operators: functional ones, and those that write into self."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.generated import operators as aten
+from turnout.shapes.promotion import result_type
+from turnout.tensors import Tensor
+from turnout_batched.levels import moved
+from turnout_batched.rules.alignment import Dims, family, logical_ndim, padded
+from turnout_batched.values import example
+
+
+@family
+def unary(call: Any, size: int, dims: Dims, value: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """One tensor: the batch dim stays where it is."""
+    return call(value, *rest), dims[0]
+
+
+@family
+def pointwise(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
+    """Several tensors, broadcast and promoted as the examples would be."""
+    return call(*aligned(dims, values, 0)), 0
+
+
+@family
+def choice(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
+    """where: as `pointwise`, but the condition's dtype does not count."""
+    return call(*aligned(dims, values, 1)), 0
+
+
+@family
+def masking(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
+    """As `pointwise` for operators that promote nothing."""
+    return call(*aligned(dims, values, len(values))), 0
+
+
+@family
+def writing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Any, Any]:
+    """In place: self keeps its shape, so the others are fitted to it. Returns None: the result is self."""
+    ndim = logical_ndim(self, dims[0])
+    others = [
+        padded(v, d, ndim) if d is not None else _not_onto_batch(v, ndim) for v, d in zip(rest, dims[1:], strict=True)
+    ]
+    call(moved(self, dims[0], 0), *others)
+    return None, None
+
+
+def _not_onto_batch(value: Any, ndim: int) -> Any:
+    """A tensor of more dims than an example has must not meet the batch dim: the operator shall refuse it."""
+    if isinstance(value, Tensor) and len(value.array.shape) > ndim:
+        made: Tensor = aten.unsqueeze(value, 0)
+        return made
+    return value
+
+
+def aligned(dims: Dims, values: Any, promoted_from: int) -> list[Any]:
+    """Tensors ready to be broadcast, in one dtype where the examples' promotion is not that of the batches.
+
+    An example without dims counts less in a promotion than one with dims, but as a batch it has a dim.
+    """
+    ndim = 0
+    without_dims = False
+    for value, d in zip(values, dims, strict=True):
+        if isinstance(value, Tensor):
+            n = len(value.array.shape) - (d is not None)
+            without_dims = without_dims or (n == 0 and d is not None)
+            ndim = max(ndim, n)
+    if without_dims:
+        values = _promoted(dims, values, promoted_from)
+    return [v if d is None else padded(v, d, ndim) for v, d in zip(values, dims, strict=True)]
+
+
+def _promoted(dims: Dims, values: Any, start: int) -> list[Any]:
+    tensors = [v for v in values[start:] if isinstance(v, Tensor)]
+    if not tensors or all(v.dtype is tensors[0].dtype for v in tensors):
+        return list(values)
+    common = result_type(*[
+        v if d is None else example(v, d)
+        for v, d in zip(values[start:], dims[start:], strict=True)
+        if isinstance(v, Tensor)
+    ])
+    return [
+        aten.to__dtype(v, common) if i >= start and isinstance(v, Tensor) and v.dtype is not common else v
+        for i, v in enumerate(values)
+    ]

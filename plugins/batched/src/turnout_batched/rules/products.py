@@ -1,0 +1,70 @@
+"""Rules for products of matrices and vectors, through matmul.
+
+What autocast computes in a lower precision for one example it does for the batch too: matrix products stay matrix products, and dot,
+which is none to it, becomes a sum of products.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.errors import ShapeError
+from turnout.generated import operators as aten
+from turnout.tensors import Tensor
+from turnout_batched.rules.alignment import Dims, front, logical_shape, padded
+
+
+def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[int, int]) -> None:
+    """matmul takes any shapes; the operators with fixed ones do not."""
+    a, b = (logical_shape(v, d) for v, d in zip(values, dims, strict=True))
+    inner = b[-1] if ndims[1] == 1 else b[-2] if len(b) > 1 else -1
+    if (len(a), len(b)) != ndims or a[-1] != inner or (ndims == (3, 3) and a[0] != b[0]):
+        raise ShapeError(f"{name}: examples of shapes {list(a)} and {list(b)} do not match")
+
+
+def mm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
+    _shapes("mm", dims[:2], (self, mat2), (2, 2))
+    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+
+
+def _matrices(value: Tensor, bdim: int | None) -> Tensor:
+    return value if bdim is None else front(value, bdim, 0)
+
+
+def bmm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
+    _shapes("bmm", dims, (self, mat2), (3, 3))
+    return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
+
+
+def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:
+    _shapes("mv", dims, (self, vec), (2, 1))
+    if dims[0] is None:
+        return aten.matmul(front(vec, dims[1], size), aten.t(self)), 0
+    matrices = front(self, dims[0], size)
+    if dims[1] is None:
+        return aten.matmul(matrices, vec), 0
+    return aten.squeeze__dim(aten.matmul(matrices, aten.unsqueeze(front(vec, dims[1], size), 2)), 2), 0
+
+
+def dot(size: int, dims: Dims, self: Tensor, tensor: Tensor) -> tuple[Tensor, int]:
+    _shapes("dot", dims, (self, tensor), (1, 1))
+    terms = aten.mul__Tensor(_matrices(self, dims[0]), _matrices(tensor, dims[1]))
+    return aten.sum__dim_IntList(terms, (1,), False, dtype=terms.dtype), 0
+
+
+def addmm(
+    size: int, dims: Dims, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
+) -> tuple[Tensor, int]:
+    _shapes("addmm", dims[1:3], (mat1, mat2), (2, 2))
+    made = aten.matmul(_matrices(mat1, dims[1]), _matrices(mat2, dims[2]))
+    bdim = None if dims[1] is None and dims[2] is None else 0
+    if alpha != 1:
+        made = aten.mul__Scalar(made, alpha)
+    if beta == 0:  # nan and infinity in self do not count then
+        return front(made, bdim, size), 0
+    added = aten.to__dtype(self if beta == 1 else aten.mul__Scalar(self, beta), made.dtype)
+    shape = logical_shape(self, dims[0])
+    if len(shape) > 2:
+        raise ShapeError(f"addmm: an example's 'self' of shape {list(shape)} has more than 2 dimensions")
+    made = aten.add__Tensor(padded(made, bdim, 2), padded(added, dims[0], 2))
+    return made, 0

@@ -1,0 +1,227 @@
+"""Rules for operators that rearrange: views, which stay views of the value, and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnout.errors import DimError, ShapeError
+from turnout.generated import operators as aten
+from turnout.native.views import inferred_shape
+from turnout.shapes.extents import numel, wrap_dim, wrap_dims
+from turnout.tensors import Tensor
+from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, wrapped_dim
+
+Ints = Sequence[int]
+
+
+@family
+def resized(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints) -> tuple[Tensor, int]:
+    """view, reshape, _unsafe_view."""
+    x = front(self, dims[0], size)
+    own = x.array.shape[1:]
+    return call(x, (size, *inferred_shape(shape, numel(own)))), 0
+
+
+def transpose(size: int, dims: Dims, self: Tensor, dim0: int, dim1: int) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    n = len(x.array.shape) - 1
+    a, b = wrapped_dim(dim0, n), wrapped_dim(dim1, n)
+    return (aten.transpose__int(x, a + 1, b + 1) if n else aten.alias(x)), 0
+
+
+def t(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    n = len(x.array.shape) - 1
+    if n > 2:
+        raise ShapeError(f"t: takes at most 2 dimensions, got examples of {n}; use transpose or permute")
+    return (aten.transpose__int(x, 1, 2) if n == 2 else aten.alias(x)), 0
+
+
+def permute(size: int, dims: Dims, self: Tensor, order: Ints) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    n = len(x.array.shape) - 1
+    if len(order) != n:
+        raise ShapeError(f"permute: {list(order)} must name each of the {n} dimensions of an example")
+    return aten.permute(x, (0, *[d + 1 for d in wrap_dims(order, n)])), 0
+
+
+def expand(size: int, dims: Dims, self: Tensor, shape: Ints, implicit: bool) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    own = x.array.shape[1:]
+    lead = len(shape) - len(own)
+    if lead < 0:
+        raise ShapeError(f"expand: examples of shape {list(own)} have more dimensions than the wanted {list(shape)}")
+    if any(n < 0 for n in shape[:lead]):
+        raise ShapeError(f"expand: {list(shape)}: a new dimension needs a length")
+    if lead:
+        x = aten.view(x, (size, *(1,) * lead, *own))
+    return aten.expand(x, (size, *shape), implicit=implicit), 0
+
+
+def squeeze(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    return aten.squeeze__dims(x, [d for d, n in enumerate(x.array.shape) if d and n == 1]), 0
+
+
+def squeeze_dim(size: int, dims: Dims, self: Tensor, dim: int) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    n = len(x.array.shape) - 1
+    d = wrapped_dim(dim, n)
+    return (aten.squeeze__dim(x, d + 1) if n else aten.alias(x)), 0
+
+
+def squeeze_dims(size: int, dims: Dims, self: Tensor, over: Ints) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    n = len(x.array.shape) - 1
+    return (aten.squeeze__dims(x, [d + 1 for d in wrap_dims(over, n)]) if n and over else aten.alias(x)), 0
+
+
+def unsqueeze(size: int, dims: Dims, self: Tensor, dim: int) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    return aten.unsqueeze(x, wrap_dim(dim, len(x.array.shape)) + 1), 0
+
+
+def _with_dims(name: str, x: Tensor) -> Tensor:
+    if len(x.array.shape) < 2:
+        raise DimError(f"{name}: an example without dimensions has none to take parts of")
+    return x
+
+
+def select(size: int, dims: Dims, self: Tensor, dim: int, index: int) -> tuple[Tensor, int]:
+    x = _with_dims("select", front(self, dims[0], size))
+    return aten.select__int(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, index), 0
+
+
+def slice_(size: int, dims: Dims, self: Tensor, dim: int, start: Any, end: Any, step: int) -> tuple[Tensor, int]:
+    x = _with_dims("slice", front(self, dims[0], size))
+    return aten.slice__Tensor(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, start, end, step), 0
+
+
+def diagonal(size: int, dims: Dims, self: Tensor, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    n = len(x.array.shape) - 1
+    return aten.diagonal(x, offset, wrap_dim(dim1, n) + 1, wrap_dim(dim2, n) + 1), 0
+
+
+def unfold(size: int, dims: Dims, self: Tensor, dimension: int, length: int, step: int) -> tuple[Tensor, int]:
+    x, added = at_least_1d(front(self, dims[0], size))
+    made = aten.unfold(x, wrapped_dim(dimension, len(x.array.shape) - 1) + 1, length, step)
+    return (aten.select__int(made, 1, 0) if added else made), 0
+
+
+@family
+def the_same(call: Any, size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+    """alias, detach."""
+    return call(self), dims[0]
+
+
+def as_strided(size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, offset: Any) -> tuple[Tensor, int]:
+    """The strides are those that the example shows, and the offset counts from its first element."""
+    x = front(self, dims[0], size)
+    start = x.storage_offset() + (offset or 0)
+    return aten.as_strided(x, (size, *shape), (x.stride(0), *stride), start), 0
+
+
+@family
+def parts(call: Any, size: int, dims: Dims, self: Tensor, how: Any, dim: int = 0) -> tuple[list[Tensor], int]:
+    """split, split_with_sizes."""
+    x = _with_dims("split", front(self, dims[0], size))
+    return call(x, how, wrapped_dim(dim, len(x.array.shape) - 1) + 1), 0
+
+
+def unbind(size: int, dims: Dims, self: Tensor, dim: int) -> tuple[list[Tensor], int]:
+    x = _with_dims("unbind", front(self, dims[0], size))
+    return aten.unbind__int(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1), 0
+
+
+# ---- copies
+
+
+def repeat(size: int, dims: Dims, self: Tensor, repeats: Ints) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    own = x.array.shape[1:]
+    lead = len(repeats) - len(own)
+    if lead < 0:
+        raise ShapeError(f"repeat: repeats {list(repeats)} must name each dimension of an example's shape {list(own)}")
+    return aten.repeat(aten.view(x, (size, *(1,) * lead, *own)), (1, *repeats)), 0
+
+
+def clone(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
+    if memory_format is None or memory_format == "preserve_format":
+        return aten.clone(self), dims[0]
+    return aten.clone(front(self, dims[0], size), memory_format=memory_format), 0
+
+
+def contiguous(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
+    return aten.contiguous(front(self, dims[0], size), memory_format=memory_format), 0
+
+
+def cat(size: int, dims: Dims, tensors: Sequence[Tensor], dim: int) -> tuple[Tensor, int]:
+    bdims = dims[0]
+    batches = [front(x, d, size) for x, d in zip(tensors, bdims, strict=True)]
+    # Legacy: an empty 1-dim tensor goes with any shape.
+    ndim = max(len(x.array.shape) for x in batches) - 1
+    kept = [x for x in batches if ndim == 1 or x.array.shape[1:] != (0,)]
+    if not ndim:
+        raise ShapeError("cat: tensors without dimensions cannot be joined")
+    return aten.cat(kept, wrapped_dim(dim, ndim) + 1), 0
+
+
+def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device: Any, pin: Any, non_blocking: bool,
+            memory_format: Any) -> tuple[Tensor, int]:  # fmt: skip
+    if memory_format not in (None, "preserve_format"):
+        self, bdim = front(self, dims[0], size), 0
+    else:
+        bdim = dims[0]
+    made = aten._to_copy(
+        self, dtype=dtype, layout=layout, device=device, pin_memory=pin, non_blocking=non_blocking, memory_format=memory_format
+    )
+    return made, bdim
+
+
+# ---- factories after a tensor: batched, so that each example can be written into
+
+
+@family
+def like(call: Any, size: int, dims: Dims, self: Tensor, *options: Any) -> tuple[Tensor, int]:
+    """zeros_like and the others, in the value's own layout."""
+    return call(self, *options), dims[0]
+
+
+@family
+def new(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints, *options: Any) -> tuple[Tensor, int]:
+    """new_zeros and the others."""
+    return call(self, (size, *shape), *options), 0
+
+
+def new_empty_strided(
+    size: int, dims: Dims, self: Tensor, shape: Ints, stride: Ints, dtype: Any, layout: Any, device: Any, pin: Any
+) -> tuple[Tensor, int]:
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True)) if 0 not in shape else 0
+    made = aten.new_empty_strided(
+        self, (size, *shape), (extent, *stride), dtype=dtype, layout=layout, device=device, pin_memory=pin
+    )
+    return made, 0
+
+
+# ---- backward formulas of views
+
+
+@family
+def scattered(call: Any, size: int, dims: Dims, grad: Tensor, sizes: Ints, dim: int, *rest: Any) -> tuple[Tensor, int]:
+    """select_backward, slice_backward, unfold_backward: (grad, input_sizes, dim, ...)."""
+    if not sizes:  # unfold of an example without dims
+        made = call(front(grad, dims[0], size), (size, 1), 1, *rest) if len(grad.array.shape) > 2 else None
+        if made is None:
+            made = call(aten.unsqueeze(front(grad, dims[0], size), 1), (size, 1), 1, *rest)
+        return aten.squeeze__dim(made, 1), 0
+    return call(front(grad, dims[0], size), (size, *sizes), wrapped_dim(dim, len(sizes)) + 1, *rest), 0
+
+
+def diagonal_backward(
+    size: int, dims: Dims, grad: Tensor, sizes: Ints, offset: int, dim1: int, dim2: int
+) -> tuple[Tensor, int]:
+    n = len(sizes)
+    x = front(grad, dims[0], size)
+    return aten.diagonal_backward(x, (size, *sizes), offset, wrap_dim(dim1, n) + 1, wrap_dim(dim2, n) + 1), 0

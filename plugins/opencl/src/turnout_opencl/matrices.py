@@ -1,0 +1,80 @@
+"""Matrix products: one kernel for all, with strides for batches, rows and columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import Row
+from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
+from turnout_opencl.grids import raw
+from turnout_opencl.pointwise import run_map
+from turnout_opencl.programs import TYPES
+from turnout_opencl.reductions import TOTAL, reduce
+
+_BLOCK = 4  # rows and columns of results per work-item, as in the template
+_GROUP = (8, 8, 1)
+
+
+def product(
+    a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1
+) -> None:
+    """Queue `alpha * a @ b + beta * added` for three-dimensional a, b, out; `added` broadcasts to `out`."""
+    place = out.place
+    batches, rows, columns = out.shape
+    if not out.size:
+        return
+    kind = TYPES[out.dtype]
+    steps = [out.strides, a.strides, b.strides]
+    bases = [out.offset, a.offset, b.offset]
+    if added is not None:
+        steps.append(broadcast_strides(added, out.shape))
+        bases.append(added.offset)
+    numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
+    sizes = (rows, columns, a.shape[2])
+    call = raw(0, batches, sizes, steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
+    grid = tuple(-(-(-(-n // _BLOCK)) // g) * g for n, g in ((columns, _GROUP[0]), (rows, _GROUP[1])))
+    buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
+    place.start_grid("matmul", out.dtype, "matmul", call, buffers, (*grid, batches), _GROUP)
+
+
+def batched(array: ClArray) -> ClArray:
+    """A matrix as a batch of one."""
+    return array.view((1, *array.shape), (0, *array.strides), 0)
+
+
+def mm(self: ClArray, mat2: ClArray, out: ClArray) -> None:
+    """(n, k) @ (k, m)."""
+    product(batched(self), batched(mat2), batched(out))
+
+
+def bmm(self: ClArray, mat2: ClArray, out: ClArray) -> None:
+    """(b, n, k) @ (b, k, m)."""
+    product(self, mat2, out)
+
+
+def mv(self: ClArray, vec: ClArray, out: ClArray) -> None:
+    """(n, k) @ (k,)."""
+    column = vec.view((1, *vec.shape, 1), (0, *vec.strides, 0), 0)
+    product(batched(self), column, out.view((1, *out.shape, 1), (0, *out.strides, 0), 0))
+
+
+def dot(self: ClArray, tensor: ClArray, out: ClArray) -> None:
+    """The sum of products."""
+    reduce(TOTAL, run_map("mul", new_array(self.place, self.shape, self.dtype), self, tensor), (0,), out)
+
+
+def addmm(self: ClArray, mat1: ClArray, mat2: ClArray, beta: Any, alpha: Any, out: ClArray) -> None:
+    """beta * self + alpha * mat1 @ mat2; beta 0 leaves `self` out, NaN included."""
+    added = None if beta == 0 else self
+    product(batched(mat1), batched(mat2), batched(out), added, alpha, beta)
+
+
+# fmt: off
+KERNELS = {
+    "mm.out":    Row(mm),
+    "bmm.out":   Row(bmm),
+    "mv.out":    Row(mv),
+    "dot.out":   Row(dot),
+    "addmm.out": Row(addmm),
+}
+# fmt: on

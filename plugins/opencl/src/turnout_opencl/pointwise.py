@@ -1,0 +1,307 @@
+"""Element-wise kernels: which case of the templates `map` and `test` an operator is, and how its operands are passed.
+
+All tensors of a call have been converted to one dtype; a Python number stands for an operand that is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from turnout.dtypes import BOOL, FLOAT, INT, bool_
+from turnout.native.wrappers import Row
+from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
+from turnout_opencl.backend import contiguous, copy
+from turnout_opencl.grids import packed
+from turnout_opencl.programs import NUMBERS, TESTS, TYPES
+
+Kernel = Callable[..., Any]
+
+
+def operands(out: ClArray, given: tuple[Any, ...]) -> tuple[list[Any], list[Any], list[int], list[Any]]:
+    """Buffers, strides, offsets of the operands broadcast to `out`, and the numbers in place of those that are no arrays."""
+    buffers, strides, bases, numbers = [], [], [], []
+    nowhere = (0,) * len(out.shape)
+    for value in given:
+        if isinstance(value, ClArray):
+            same = value.shape == out.shape
+            buffers.append(value.buffer)
+            strides.append(value.strides if same else broadcast_strides(value, out.shape))
+            bases.append(value.offset)
+            numbers.append(0)
+        else:
+            buffers.append(None)
+            strides.append(nowhere)
+            bases.append(0)
+            numbers.append(0 if value is None else value)
+    return buffers, strides, bases, numbers
+
+
+def run_map(name: str, out: ClArray, x: Any, y: Any = None, z: Any = None, w: Any = 0, *, flag: Any = None) -> ClArray:
+    """Queue an element-wise function into `out`, in its dtype. `flag` is a buffer that integer division by zero marks."""
+    place = out.place
+    kind = TYPES[out.dtype]
+    buffers, strides, bases, numbers = operands(out, (x, y, z))
+    bits = [kind.bits(v, place.double) for v in (*numbers, w)]
+    call, count = packed(NUMBERS[name], out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
+    place.start("map", out.dtype, "map", call, (out.buffer, *buffers, flag), count)
+    return out
+
+
+def run_test(name: str, out: ClArray, x: Any, y: Any = None) -> ClArray:
+    """Queue a question about operands of one dtype into `out`, whose elements are bytes."""
+    place = out.place
+    dtype = (x if isinstance(x, ClArray) else y).dtype
+    kind = TYPES[dtype]
+    buffers, strides, bases, numbers = operands(out, (x, y))
+    bits = [kind.bits(v, place.double) for v in numbers]
+    call, count = packed(TESTS[name], out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
+    place.start("test", dtype, "test", call, (out.buffer, *buffers), count)
+    return out
+
+
+def as_bool(array: ClArray) -> ClArray:
+    """Whether each element is not 0, as a bool array."""
+    return array if array.dtype is bool_ else run_test("truth", new_array(array.place, array.shape, bool_), array)
+
+
+# ---- kernels from names
+
+
+def unary(name: str) -> Kernel:
+    def kernel(self: Any, out: ClArray) -> None:
+        run_map(name, out, self)
+
+    return kernel
+
+
+def binary(name: str) -> Kernel:
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
+        run_map(name, out, self, other)
+
+    return kernel
+
+
+def scaled(plain: str, general: str) -> Kernel:
+    """A sum with `alpha`; 1, the usual one, has a case without the product."""
+
+    def kernel(self: Any, other: Any, alpha: Any, out: ClArray) -> None:
+        if alpha == 1 and plain:
+            run_map(plain, out, self, other)
+        else:
+            run_map(general, out, self, other, w=alpha)
+
+    return kernel
+
+
+def divided(name: str) -> Kernel:
+    """A rounded quotient or a remainder; integers must not be divided by zero."""
+
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
+        if out.dtype.category == FLOAT:
+            run_map(name, out, self, other)
+            return
+        with_flag(out, lambda flag: run_map(name, out, self, other, flag=flag), _no_zero)
+
+    return kernel
+
+
+def _no_zero(wrong: int) -> Exception:
+    return ZeroDivisionError("integer division by zero")
+
+
+def with_flag(array: ClArray, start: Callable[[Any], Any], error: Callable[[int], Exception]) -> None:
+    """Start kernels with a flag buffer, wait, and raise `error(what they reported)` if they marked it."""
+    if not array.size:
+        return
+    place = array.place
+    flag = np.zeros(2, np.int64)
+    buffer = place.allocate(flag.nbytes)
+    place.copy_in(buffer, flag)
+    start(buffer)
+    place.copy_out(flag, buffer)
+    if flag[0]:
+        raise error(int(flag[1]))
+
+
+def test(name: str) -> Kernel:
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
+        run_test(name, out, self, other)
+
+    return kernel
+
+
+def test_one(name: str) -> Kernel:
+    def kernel(self: ClArray, out: ClArray) -> None:
+        run_test(name, out, self)
+
+    return kernel
+
+
+def logical(name: str) -> Kernel:
+    """A question about two arrays whose dtypes may differ: nothing is converted, each element counts as itself != 0."""
+
+    def kernel(self: ClArray, other: ClArray, out: ClArray) -> None:
+        if self.dtype is not other.dtype:
+            self, other = as_bool(self), as_bool(other)
+        run_test(name, out, self, other)
+
+    return kernel
+
+
+# ---- kernels of their own
+
+
+def div_mode(self: Any, other: Any, rounding_mode: str | None, out: ClArray) -> None:
+    """True division, or rounded."""
+    names = {None: "div", "trunc": "trunc_divide", "floor": "floor_divide"}
+    divided(names[rounding_mode])(self, other, out)
+
+
+def power(self: Any, exponent: Any, out: ClArray) -> None:
+    """Squares have a case of their own."""
+    if exponent.__class__ in (int, float) and exponent == 2:
+        run_map("square", out, self)
+    else:
+        run_map("pow", out, self, exponent)
+
+
+def where(condition: ClArray, self: Any, other: Any, out: ClArray) -> None:
+    """`self` where the condition is true, else `other`."""
+    place = out.place
+    kind = TYPES[out.dtype]
+    buffers, strides, bases, numbers = operands(out, (condition, self, other))
+    bits = [kind.bits(v, place.double) for v in numbers[1:]]
+    call, count = packed(0, out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
+    place.start("test", out.dtype, "choose", call, (out.buffer, *buffers), count)
+
+
+def clamp(self: ClArray, min: Any, max: Any, out: ClArray) -> None:
+    """Between two bounds, of which one may be absent."""
+    low, high = _bound(min, out), _bound(max, out)
+    if low is None:
+        run_map("minimum", out, self, high)
+    elif high is None:
+        run_map("maximum", out, self, low)
+    else:
+        run_map("clamp", out, self, low, high)
+
+
+def _bound(value: Any, out: ClArray) -> Any:
+    # differs from torch: a bound outside an integer dtype's range does not wrap around; it bounds nothing.
+    if value is None or isinstance(value, ClArray) or out.dtype.category != INT:
+        return value
+    bits = 8 * out.dtype.itemsize
+    lowest, highest = (-(1 << bits - 1), (1 << bits - 1) - 1) if out.dtype.is_signed else (0, (1 << bits) - 1)
+    return min(max(int(value), lowest), highest)
+
+
+def lerp(self: ClArray, end: ClArray, weight: Any, out: ClArray) -> None:
+    """Between two values; weight 0 and 1 give them exactly."""
+    run_map("lerp", out, self, end, w=weight)
+
+
+def addcmul(self: ClArray, tensor1: ClArray, tensor2: ClArray, value: Any, out: ClArray) -> None:
+    """self + value * tensor1 * tensor2."""
+    run_map("addcmul", out, self, tensor1, tensor2, value)
+
+
+def absolute(self: ClArray, out: ClArray) -> None:
+    """Of unsigned numbers the number."""
+    run_map("abs", out, self)
+
+
+def sign(self: ClArray, out: ClArray) -> None:
+    """-1, 0 or 1; of NaN 0."""
+    if self.dtype.category == BOOL:
+        copy(out, self)
+    else:
+        run_map("sign", out, self)
+
+
+def gelu(self: ClArray, approximate: str, out: ClArray) -> None:
+    """With erf or with tanh."""
+    run_map("gelu_tanh" if approximate == "tanh" else "gelu", out, self)
+
+
+def gelu_backward(grad_output: ClArray, self: ClArray, approximate: str, out: ClArray) -> None:
+    """Its gradient."""
+    run_map("gelu_tanh_backward" if approximate == "tanh" else "gelu_backward", out, grad_output, self)
+
+
+def threshold_backward(grad_output: ClArray, self: ClArray, threshold: Any, out: ClArray) -> None:
+    """The gradient where self is above the threshold."""
+    run_map("threshold_backward", out, grad_output, self, w=threshold)
+
+
+def cat(tensors: list[ClArray], dim: int, out: ClArray) -> None:
+    """Each tensor copied into its part of the output; an empty one of one dim is left out."""
+    kept = [a for a in tensors if a.shape != (0,)] or tensors
+    d = dim % len(out.shape)
+    at = 0
+    for array in kept:
+        part = out.view((*out.shape[:d], array.shape[d], *out.shape[d + 1 :]), out.strides, at * out.strides[d])
+        copy(part, array)
+        at += array.shape[d]
+
+
+def flip(self: ClArray, dims: Any, out: ClArray) -> None:
+    """A copy through negative strides."""
+    turned = {d % len(self.shape) for d in dims} if self.shape else set()
+    steps = tuple(-s if d in turned else s for d, s in enumerate(self.strides))
+    first = sum((self.shape[d] - 1) * self.strides[d] for d in turned) if self.size else 0
+    copy(out, self.view(self.shape, steps, first))
+
+
+def dense(array: ClArray, dtype: Any) -> ClArray:
+    """The array itself if it has the dtype, else a converted copy."""
+    return array if array.dtype is dtype else contiguous(array, dtype)
+
+
+def _row(kernel: Kernel) -> Row:
+    return Row(kernel, pointwise=True)
+
+
+# fmt: off
+KERNELS = {
+    **{f"{name}.out": _row(unary(name)) for name in (
+        "neg", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "reciprocal",
+        "floor", "ceil", "round", "trunc", "relu", "erf",
+    )},
+    "abs.out":              _row(absolute),
+    "sign.out":             _row(sign),
+    "bitwise_not.out":      _row(unary("not")),
+    "isnan.out":            _row(test_one("isnan")),
+    "logical_not.out":      _row(test_one("logical_not")),
+    "gelu.out":             _row(gelu),
+    "add.out":              _row(scaled("plus", "add")),
+    "sub.out":              _row(scaled("minus", "sub")),
+    "rsub.Tensor_out":      _row(scaled("", "rsub")),
+    "mul.out":              _row(binary("mul")),
+    "div.out":              _row(binary("div")),
+    "div.out_mode":         _row(div_mode),
+    "floor_divide.out":     _row(divided("floor_divide")),
+    "remainder.Tensor_out": _row(divided("remainder")),
+    "pow.Tensor_Tensor_out": _row(power),
+    "pow.Tensor_Scalar_out": _row(power),
+    "maximum.out":          _row(binary("maximum")),
+    "minimum.out":          _row(binary("minimum")),
+    "atan2.out":            _row(binary("atan2")),
+    **{f"{name}.Tensor_out": _row(test(name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"{name}.out": _row(logical(name)) for name in ("logical_and", "logical_or", "logical_xor")},
+    **{f"bitwise_{name}.Tensor_out": _row(binary(name)) for name in ("and", "or", "xor")},
+    "where.self_out":       _row(where),
+    "clamp.out":            _row(clamp),
+    "clamp.Tensor_out":     _row(clamp),
+    "lerp.Scalar_out":      _row(lerp),
+    "addcmul.out":          _row(addcmul),
+    "gelu_backward.grad_input":      _row(gelu_backward),
+    "threshold_backward.grad_input": _row(threshold_backward),
+    "sigmoid_backward.grad_input":   _row(binary("sigmoid_backward")),
+    "tanh_backward.grad_input":      _row(binary("tanh_backward")),
+    "cat.out":              Row(cat),
+    "flip.out":             Row(flip),
+}
+# fmt: on

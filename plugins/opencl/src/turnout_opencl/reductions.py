@@ -1,0 +1,283 @@
+"""Reductions: a work-item per result walks through what it stands for. Few results of much are computed in two stages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.dtypes import bool_
+from turnout.native.wrappers import Row
+from turnout_opencl.arrays import ClArray, new_array, row_major
+from turnout_opencl.backend import copy, fill
+from turnout_opencl.grids import merged, packed
+from turnout_opencl.pointwise import as_bool
+from turnout_opencl.programs import TYPES
+
+Ints = tuple[int, ...]
+
+TOTAL, PRODUCT, LARGEST, SMALLEST, SOME, EVERY, DEVIATION = range(7)
+_CHUNK = 4096  # elements per work-item of the first stage
+_FEW = 64  # results up to which a reduction is cut in two
+
+
+def dims_of(array: ClArray, dim: Any) -> Ints:
+    """A dim argument as sorted dims: an int, a list, or None or [] for all."""
+    n = len(array.shape)
+    if dim is None or not n:
+        return tuple(range(n))
+    if isinstance(dim, int):
+        return (dim % n,)
+    return tuple(sorted({d % n for d in dim})) or tuple(range(n))
+
+
+class Split:
+    """An array's dims, those that stay and those that are reduced."""
+
+    def __init__(self, array: ClArray, dims: Ints) -> None:
+        kept = [d for d in range(len(array.shape)) if d not in dims]
+        self.kept = tuple(array.shape[d] for d in kept)
+        self.kept_strides = tuple(array.strides[d] for d in kept)
+        self.inner = tuple(array.shape[d] for d in dims)
+        self.inner_strides = tuple(array.strides[d] for d in dims)
+        self.count = 1
+        for length in self.inner:
+            self.count *= length
+        self.results = 1
+        for length in self.kept:
+            self.results *= length
+
+    def line(self) -> int | None:
+        """The one stride of the reduced elements, or None where they do not merge into one dim."""
+        _, dims, _, steps = merged(self.inner, (self.inner_strides,))
+        return steps[0] if dims == 1 else None
+
+
+def dense_strides(out: ClArray, kept: Ints) -> Ints:
+    """The strides of a result over the kept dims only: dims of length 1 that were kept in place drop out."""
+    found = [s for n, s in zip(out.shape, out.strides, strict=True) if n != 1]
+    steps = iter(found)
+    return tuple(next(steps) if n != 1 else 0 for n in kept)
+
+
+def reduce(
+    op: int, self: ClArray, dims: Ints, out: ClArray, *, divisor: float | None = None, root: bool = False,
+    centre: ClArray | None = None,
+) -> None:  # fmt: skip
+    """Queue a reduction of arrays of one dtype. `divisor` and `root` finish a mean or a deviation, around `centre`.
+
+    `centre` is contiguous, with the kept dims of `self`.
+    """
+    split = Split(self, dims)
+    line = split.line() if split.count >= 2 * _CHUNK and split.results <= _FEW else None
+    if line is not None:
+        self = _first_stage(op, self, split, line, centre)
+        op, centre = TOTAL if op == DEVIATION else op, None
+        split = Split(self, (len(self.shape) - 1,))
+    place = self.place
+    kept = split.kept
+    finishing = (int(divisor is not None), int(root))
+    bits = () if divisor is None else (TYPES[out.dtype].bits(divisor, place.double),)
+    centre_strides = (0,) * len(kept) if centre is None else row_major(kept)
+    call, count = packed(
+        op, kept, (dense_strides(out, kept), split.kept_strides, centre_strides),
+        (out.offset, self.offset, 0 if centre is None else centre.offset),
+        (split.inner, ((0,) * len(split.inner), split.inner_strides, (0,) * len(split.inner))), bits, finishing,
+    )  # fmt: skip
+    buffers = (out.buffer, self.buffer, None if centre is None else centre.buffer)
+    place.start("reduce", out.dtype, "reduce", call, buffers, count)
+
+
+def _first_stage(op: int, self: ClArray, split: Split, line: int, centre: ClArray | None) -> ClArray:
+    """Partial results of `_CHUNK` elements each, (*kept, chunks), of an array whose reduced elements are `line` apart."""
+    pieces, rest = divmod(split.count, _CHUNK)
+    columns = pieces + (1 if rest else 0)
+    made = new_array(self.place, (*split.kept, columns), self.dtype)
+    for count, size, column in ((pieces, _CHUNK, 0), (1, rest, pieces)):
+        if size:
+            strides = (*split.kept_strides, _CHUNK * line, line)
+            part = self.view((*split.kept, count, size), strides, column * _CHUNK * line)
+            _partial(op, part, made.view((*split.kept, count), made.strides, column), centre)
+    return made
+
+
+def _partial(op: int, part: ClArray, out: ClArray, centre: ClArray | None) -> None:
+    """Reduce the last dim of `part`, (*kept, chunks, elements), into `out`."""
+    lengths = part.shape[:-1]
+    centre_strides = (0,) * len(lengths) if centre is None else (*row_major(lengths[:-1]), 0)
+    call, count = packed(
+        op, lengths, (out.strides, part.strides[:-1], centre_strides),
+        (out.offset, part.offset, 0 if centre is None else centre.offset),
+        ((part.shape[-1],), ((0,), part.strides[-1:], (0,))),
+    )  # fmt: skip
+    buffers = (out.buffer, part.buffer, None if centre is None else centre.buffer)
+    part.place.start("reduce", part.dtype, "reduce", call, buffers, count)
+
+
+# ---- sums, products, means
+
+
+def sum_all(self: ClArray, dtype: Any, out: ClArray) -> None:
+    """Everything."""
+    reduce(TOTAL, self, dims_of(self, None), out)
+
+
+def sum_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
+    """Some dims, all of them for None and []."""
+    reduce(TOTAL, self, dims_of(self, dim), out)
+
+
+def mean_all(self: ClArray, dtype: Any, out: ClArray) -> None:
+    """Everything."""
+    mean_dims(self, None, False, dtype, out)
+
+
+def mean_dims(self: ClArray, dim: Any, keepdim: bool, dtype: Any, out: ClArray) -> None:
+    """The sum over the count."""
+    dims = dims_of(self, dim)
+    reduce(TOTAL, self, dims, out, divisor=float(Split(self, dims).count))
+
+
+def prod_all(self: ClArray, dtype: Any, out: ClArray) -> None:
+    """Everything."""
+    reduce(PRODUCT, self, dims_of(self, None), out)
+
+
+def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype: Any, out: ClArray) -> None:
+    """One dim."""
+    reduce(PRODUCT, self, dims_of(self, dim), out)
+
+
+def cumsum(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
+    """A work-item per line."""
+    if not self.shape:
+        copy(out, self)
+        return
+    lines(self.place, "reduce", "scan", 0, (out, self), dim % len(self.shape))
+
+
+def lines(place: Any, template: str, kernel: str, op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
+    """Queue a kernel whose work-items walk along `dim` of arrays of one shape."""
+    shape = arrays[0].shape
+    kept = (*shape[:dim], *shape[dim + 1 :])
+    strides = tuple((*a.strides[:dim], *a.strides[dim + 1 :]) for a in arrays)
+    inner = ((shape[dim],), tuple((a.strides[dim],) for a in arrays))
+    call, count = packed(op, kept, strides, tuple(a.offset for a in arrays), inner)
+    place.start(template, arrays[0].dtype, kernel, call, tuple(a.buffer for a in arrays), count)
+
+
+# ---- largest and smallest
+
+
+def extreme_dims(op: int) -> Any:
+    def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
+        reduce(op, self, dims_of(self, dim), out)
+
+    return kernel
+
+
+def extreme_all(op: int) -> Any:
+    def kernel(self: ClArray, out: ClArray) -> None:
+        reduce(op, self, dims_of(self, None), out)
+
+    return kernel
+
+
+def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray | None) -> None:
+    """Queue where the largest (0) or smallest (1) elements are, counted within the dims in row-major order."""
+    split = Split(self, dims)
+    kept = split.kept
+    targets = (dense_strides(indices, kept), split.kept_strides, (0,) * len(kept) if values is None else dense_strides(values, kept))
+    nowhere = (0,) * len(split.inner)
+    bases = (indices.offset, self.offset, 0 if values is None else values.offset)
+    call, count = packed(op, kept, targets, bases, (split.inner, (nowhere, split.inner_strides, nowhere)))
+    buffers = (indices.buffer, self.buffer, None if values is None else values.buffer)
+    self.place.start("reduce", self.dtype, "find", call, buffers, count)
+
+
+def extreme_where(op: int) -> Any:
+    def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
+        find(op, self, dims_of(self, dim), out, None)
+
+    return kernel
+
+
+def extreme_both(op: int) -> Any:
+    def kernel(self: ClArray, dim: int, keepdim: bool, values: ClArray, indices: ClArray) -> None:
+        find(op, self, dims_of(self, dim), indices, values)
+
+    return kernel
+
+
+# ---- truths: of no elements, False and True
+
+
+def truth(op: int, *, empty_is_all: bool = True) -> Any:
+    def kernel(self: ClArray, dim: Any, keepdim: bool, out: ClArray) -> None:
+        given = as_bool(self)
+        if not empty_is_all and dim is not None and not isinstance(dim, int) and not len(dim):
+            copy(out, given)
+            return
+        # The output is bool, or uint8 for uint8 inputs: bytes of 0 and 1 either way.
+        made = out if out.dtype is bool_ else new_array(out.place, out.shape, bool_)
+        reduce(op, given, dims_of(given, dim), made)
+        if made is not out:
+            copy(out, made)
+
+    return kernel
+
+
+def truth_all(op: int) -> Any:
+    over = truth(op)
+
+    def kernel(self: ClArray, out: ClArray) -> None:
+        over(self, None, False, out)
+
+    return kernel
+
+
+# ---- moments
+
+
+def variance(root: bool) -> Any:
+    """In two passes; `correction` is what is taken from the count, 1 by default."""
+
+    def kernel(self: ClArray, dim: Any, correction: Any, keepdim: bool, out: ClArray) -> None:
+        dims = dims_of(self, dim)
+        split = Split(self, dims)
+        mean = new_array(self.place, split.kept, self.dtype)
+        if not split.count:
+            fill(out, float("nan"))
+            return
+        reduce(TOTAL, self, dims, mean, divisor=float(split.count))
+        freedom = max(split.count - (1 if correction is None else correction), 0)
+        reduce(DEVIATION, self, dims, out, divisor=float(freedom), root=root, centre=mean)
+
+    return kernel
+
+
+# fmt: off
+KERNELS = {
+    "sum.out":         Row(sum_all),
+    "sum.IntList_out": Row(sum_dims),
+    "mean.dtype_out":  Row(mean_all),
+    "mean.out":        Row(mean_dims),
+    "prod.out":        Row(prod_all),
+    "prod.int_out":    Row(prod_dim),
+    "cumsum.out":      Row(cumsum),
+    "amax.out":        Row(extreme_dims(LARGEST)),
+    "amin.out":        Row(extreme_dims(SMALLEST)),
+    "max.unary_out":   Row(extreme_all(LARGEST)),
+    "min.unary_out":   Row(extreme_all(SMALLEST)),
+    "max.dim_max":     Row(extreme_both(0)),
+    "min.dim_min":     Row(extreme_both(1)),
+    "argmax.out":      Row(extreme_where(0)),
+    "argmin.out":      Row(extreme_where(1)),
+    "any.all_out":     Row(truth_all(SOME)),
+    "any.out":         Row(truth(SOME)),
+    "any.dims_out":    Row(truth(SOME, empty_is_all=False)),
+    "all.all_out":     Row(truth_all(EVERY)),
+    "all.out":         Row(truth(EVERY)),
+    "all.dims_out":    Row(truth(EVERY, empty_is_all=False)),
+    "var.correction_out": Row(variance(root=False)),
+    "std.correction_out": Row(variance(root=True)),
+}
+# fmt: on
