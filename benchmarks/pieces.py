@@ -49,7 +49,7 @@ def show(pieces: Pieces, quick: bool) -> None:
 
 def layers(op: Any, args: tuple[Any, ...]) -> Pieces:
     """The callables of one call from the outermost key inwards, bound to the arguments, and what a stub does before them."""
-    ks = REGISTRY.key_set(args)
+    ks = op.key_set(args)
     names = [f"a{i}" for i in range(len(args))]
     given = dict(zip(names, args, strict=True))
     inner = [("  the backend's wrapper", ks & BELOW_AUTOGRAD)]
@@ -58,10 +58,9 @@ def layers(op: Any, args: tuple[Any, ...]) -> Pieces:
     for what, keys in inner:
         yield what, Side(f"call(ks, {', '.join(names)})", call=op.lookup(keys), ks=keys, **given)
     x = args[0]
-    include, keep = DISPATCH.get()
     keys_of = " | ".join(f"{name}.keys" for name, value in given.items() if isinstance(value, Tensor))
     yield "  in the stub: DISPATCH.get()", Side("get()", get=DISPATCH.get)
-    yield "  in the stub: the key set", Side(f"({keys_of} | include) & keep", include=include, keep=keep, **given)
+    yield "  in the stub: the key set", Side(keys_of, **given)
     yield "  in the stub: the look-up", Side("cache[ks]", cache=op.cache, ks=ks)
     yield "  in the wrapper: a tensor on an array", Side("wrap(a, device)", wrap=wrap, a=x.array, device=x.device)
 

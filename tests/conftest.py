@@ -3,8 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--require-backend opencl` makes a device that is not there a failure: nothing is skipped silently."""
+    parser.addoption(
+        "--require-backend", action="append", default=[], metavar="DEVICE", help="fail where this device is missing"
+    )
+
+
+@pytest.fixture(scope="session")
+def need_device(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """`need_device("opencl")` skips the test, saying why, where the device cannot be used; fails it where it is required."""
+    reasons: dict[str, str] = {}
+
+    def need(device_type: str) -> None:
+        if device_type not in reasons:
+            reasons[device_type] = _why_not(device_type)
+        if reasons[device_type]:
+            stop = pytest.fail if device_type in request.config.getoption("--require-backend") else pytest.skip
+            stop(f"no device {device_type}: {reasons[device_type]}")
+
+    return need
+
+
+def _why_not(device_type: str) -> str:
+    from turnout import plugins
+    from turnout.errors import DeviceError, PluginError
+
+    try:
+        plugins.require_device(device_type)
+    except (DeviceError, PluginError) as error:
+        return next((line.removeprefix("  why").strip() for line in str(error).splitlines() if line.startswith("  why")), str(error))
+    return ""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -207,7 +207,7 @@ def test_a_gradient_rule_costs_plain_calls_nothing_and_activates_nothing():
     library.impl("t::f", "shelf", double)
     library.register_autograd("t::f", lambda ctx, grad: grad)
     assert values(turnout.ops.t.f(tensor(1))) == [2]
-    plan = REGISTRY.find("t::f").plan(REGISTRY.key_set([tensor(1)]))
+    plan = REGISTRY.find("t::f").plan(REGISTRY.find("t::f").key_set([tensor(1)]))
     assert plan.key == "Shelf"
     verdicts = {step.key: step.verdict for step in plan.steps}
     assert verdicts["AutogradShelf"] == "left out: no argument requires a gradient"

@@ -15,7 +15,7 @@ NAMES = {one.name for one in EVERY}
 
 # Extras of the root whose distribution does not exist yet: pip refuses them by name, where an unknown extra is
 # only a warning.
-PLANNED = {"turnout-cuda"}
+PLANNED: set[str] = set()
 
 # Between plugins only where declared here.
 ARROWS = {
@@ -24,7 +24,9 @@ ARROWS = {
     "turnout-autograd": {"turnout-core"},
     "turnout-cli": {"turnout-autograd", "turnout-core", "turnout-cpu"},
     "turnout-cpu": {"turnout-arrays", "turnout-core"},
+    "turnout-cuda": {"turnout-arrays", "turnout-core"},
     "turnout-meta": {"turnout-core"},
+    "turnout-opencl": {"turnout-core", "turnout-cpu"},
 }
 
 each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)

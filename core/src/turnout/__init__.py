@@ -58,12 +58,14 @@ from turnout.tensors import Tensor as Tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout import autograd as autograd
+    from turnout import func as func
     from turnout import library as library
     from turnout import nn as nn
     from turnout import schema as schema
     from turnout.explanation import explain as explain
     from turnout.factories import as_tensor as as_tensor
     from turnout.factories import tensor as tensor
+    from turnout.func import vmap as vmap
     from turnout.interop import from_dlpack as from_dlpack
     from turnout.interop import from_numpy as from_numpy
     from turnout.modes import DispatchMode as DispatchMode
@@ -90,11 +92,14 @@ _LAZY = {
     "DispatchMode": "turnout.modes:DispatchMode",
     "Generator": "turnout.random:Generator",
     "PythonDispatcher": "turnout.python_dispatcher:PythonDispatcher",
+    "amp": "turnout.amp",
     "as_subclass": "turnout.modes:as_subclass",
     "as_tensor": "turnout.factories:as_tensor",
+    "autocast": "turnout.amp:autocast",
     "explain": "turnout.explanation:explain",
     "from_dlpack": "turnout.interop:from_dlpack",
     "from_numpy": "turnout.interop:from_numpy",
+    "func": "turnout.func",
     "library": "turnout.library",
     "load": "turnout.serialization:load",
     "manual_seed": "turnout.random:manual_seed",
@@ -104,6 +109,7 @@ _LAZY = {
     "schema": "turnout.schema",
     "tensor": "turnout.factories:tensor",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
+    "vmap": "turnout.func:vmap",
 }
 
 

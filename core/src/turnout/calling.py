@@ -13,6 +13,7 @@ from turnout.errors import CallError, StaleOperatorError
 from turnout.errors import calls as texts
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH as _DISPATCH
+from turnout.state import FRESH as FRESH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def miss(op_name: str, args: tuple[Any, ...]) -> Any:
     if op is None or not op.is_defined:
         raise StaleOperatorError(texts.gone(op_name))
     _check_tensors(op, args)
-    ks = REGISTRY.key_set(args)
+    ks = op.key_set(args)
     return op.lookup(ks)(ks, *args)
 
 

@@ -192,6 +192,10 @@ class KeySpace:
         """The identity bit of a backend, present or not."""
         return self.bit("backend:" + backend)
 
+    def switch_bit(self, functionality: str) -> int:
+        """The bit that switches an opt-in functionality on where the state includes it; its identity, present or not."""
+        return self.bit("switch:" + functionality)
+
     # ---- changes
 
     def add_backend(self, name: str, *, functional_only: bool = False) -> None:
@@ -285,7 +289,7 @@ class KeySpace:
         for functionality in ordered:
             functionality.bit = self.bit(functionality.name)
             if functionality.opt_in:
-                functionality.switch = self.bit("switch:" + functionality.name)
+                functionality.switch = self.switch_bit(functionality.name)
         self.universe = universe
         self.functionalities = tuple(ordered)
         self._descending = tuple(reversed(ordered))

@@ -16,11 +16,12 @@ from turnout.errors import (
 )
 from turnout.kernels import FALLTHROUGH, Kernel, bind
 from turnout.keys import IMPLICIT, TRACKED, UNDEFINED
+from turnout.state import DISPATCH, FRESH
 from turnout.table import AMBIGUOUS, Entry, compute_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from turnout.keys import Functionality
@@ -168,9 +169,21 @@ class Operator:
             args = self.bind(args, kwargs)
         return self.lookup(ks)(ks, *args)
 
+    def key_set(self, args: Iterable[Any]) -> int:
+        """The key set of a call with these arguments in schema order, the state included, as the stub computes it."""
+        from turnout.registry import tensors_in
+
+        ks = 0
+        for tensor in tensors_in(args):
+            ks |= tensor.keys
+        state = DISPATCH.get()
+        if state is FRESH and any(a.type.is_tensor_like for a in self.schema.arguments):
+            return ks
+        return (ks | state[0]) & state[1]
+
     def call_boxed(self, args: tuple[Any, ...]) -> Any:
         """Dispatch a call whose arguments are the full tuple in schema order."""
-        ks = self.registry.key_set(args)
+        ks = self.key_set(args)
         return self.lookup(ks)(ks, *args)
 
     def kernel(self, key: str) -> Call:

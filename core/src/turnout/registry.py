@@ -82,16 +82,6 @@ class Registry:
             is_key = self.keys.universe.is_key
             return [(op, key) for op in self.operators.values() for key in op.kernels if not is_key(key)]
 
-    def key_set(self, args: Iterable[Any]) -> int:
-        """The key set of a call with these arguments, the state included."""
-        from turnout.state import DISPATCH
-
-        include, keep = DISPATCH.get()
-        ks = include
-        for tensor in tensors_in(args):
-            ks |= tensor.keys
-        return ks & keep
-
     def specializer(self, fallback: Kernel) -> Callable[[Operator, str], Any] | None:
         """The function that specialises a fallback per operator and runtime key, if it has one."""
         return self._specializers.get(id(fallback))

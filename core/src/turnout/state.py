@@ -23,9 +23,8 @@ BELOW_AUTOGRAD = ~(_BIT("Autograd") | _BIT("AutogradOther"))
 BELOW_ADINPLACEORVIEW = BELOW_AUTOGRAD & ~_BIT("ADInplaceOrView")
 
 # (include, keep) of a fresh context: BackendSelect and ADInplaceOrView are included; Autocast is off by its switches.
-DISPATCH: ContextVar[tuple[int, int]] = ContextVar(
-    "turnout.dispatch", default=(_BIT("BackendSelect") | _BIT("ADInplaceOrView"), -1)
-)
+FRESH = (_BIT("BackendSelect") | _BIT("ADInplaceOrView"), -1)
+DISPATCH: ContextVar[tuple[int, int]] = ContextVar("turnout.dispatch", default=FRESH)
 # (enabled, allowed): gradient levels that record now, and those that enable_grad may turn on. Bit 0 is imperative autograd.
 GRAD: ContextVar[tuple[int, int]] = ContextVar("turnout.grad", default=(1, 1))
 # The active vmap levels, outermost first.

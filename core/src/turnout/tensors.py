@@ -77,7 +77,7 @@ class Tensor(TensorMethods, Conversions):
     keys     the key set, an int
     device   a `Device`
     gmask    the gradient levels that track it, an int of bits; bit 0 is `requires_grad`
-    node     the tape's node that made it, or None; `nr`, set with it, says which of the node's outputs
+    node     where the tape continues from it, or None; what it is, is the Autograd functionality's
     ver      the version, while nothing shares its memory; then `storage.ver` counts
     storage  None until the tensor is first aliased
     view_of  None, or the `View` record
@@ -86,7 +86,7 @@ class Tensor(TensorMethods, Conversions):
     """
 
     __slots__ = (
-        "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "nr", "offset", "storage", "ver", "view_of",
+        "__weakref__", "array", "device", "extra", "gmask", "keys", "node", "offset", "storage", "ver", "view_of",
     )  # fmt: skip
 
     array: Any
@@ -94,7 +94,6 @@ class Tensor(TensorMethods, Conversions):
     keys: int
     gmask: int
     node: Any
-    nr: int
     ver: int
     storage: Storage | None
     view_of: View | None
@@ -445,7 +444,7 @@ class Tensor(TensorMethods, Conversions):
         made = self.new_alias(self.array, self.storage_offset())
         made.set_gmask(self.gmask)
         if self.gmask:
-            made.node, made.nr = self.node, self.nr
+            made.node = self.node
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

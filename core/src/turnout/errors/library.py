@@ -303,3 +303,16 @@ def no_dynamic_sizes(op_name: str, key: str) -> str:
 def bad_bounds(low: object, high: object) -> str:
     """Bounds of a size that no size lies between."""
     return f"new_dynamic_size: min and max are ints, 0 <= min <= max, got min={low!r}, max={high!r}"
+
+
+# ---- autocast rules
+
+
+def no_device_type(value: object) -> str:
+    """A rule for something that is no device type."""
+    return f"register_autocast: device_type must be a str such as 'cpu', got {type(value).__name__}"
+
+
+def no_floating_dtype(value: object) -> str:
+    """A rule that casts to something that is no floating dtype."""
+    return f"register_autocast: cast_inputs must be a floating dtype, got {getattr(value, 'name', repr(value))}"

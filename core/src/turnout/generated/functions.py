@@ -12,7 +12,8 @@ from turnout.bindings import (
     all_ints, check_options, out_tuple, packet, spread, with_requires_grad,
 )
 from turnout.calling import (
-    DISPATCH, DType, Device, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence, miss,
+    DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
+    miss,
 )
 from turnout.generated.operators import (
     abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out, amax__out as op_amax__out,
@@ -106,9 +107,10 @@ def abs(input, *, out=None):
     """aten::abs, aten::abs.out"""
     if out is not None:
         return op_abs__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_abs[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -119,9 +121,10 @@ def abs(input, *, out=None):
 
 def abs_(input):
     """aten::abs_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_abs_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -136,9 +139,10 @@ def add(input, other, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_add(input, other, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_add__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -152,9 +156,10 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     if out is not None:
         return op_addcmul__out(input, tensor1, tensor2, value=value, out=out)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul', 'value', value)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | tensor1.keys | tensor2.keys | include) & keep
+        ks = input.keys | tensor1.keys | tensor2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addcmul[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -169,9 +174,10 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
         return op_addmm__out(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmm', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmm', 'alpha', alpha)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | mat1.keys | mat2.keys | include) & keep
+        ks = input.keys | mat1.keys | mat2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_addmm[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -182,9 +188,10 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
 
 def alias(input):
     """aten::alias"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_alias[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -199,9 +206,10 @@ def all(input, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_all(input, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_all[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -216,9 +224,10 @@ def amax(input, dim=(), keepdim=False, *, out=None):
         return op_amax__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::amax', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amax', 'keepdim', keepdim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_amax[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -233,9 +242,10 @@ def amin(input, dim=(), keepdim=False, *, out=None):
         return op_amin__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::amin', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amin', 'keepdim', keepdim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_amin[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -250,9 +260,10 @@ def any(input, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_any(input, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_any[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -276,9 +287,10 @@ def argmax(input, dim=None, keepdim=False, *, out=None):
         return op_argmax__out(input, dim, keepdim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmax', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmax', 'keepdim', keepdim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_argmax[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -293,9 +305,10 @@ def argmin(input, dim=None, keepdim=False, *, out=None):
         return op_argmin__out(input, dim, keepdim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmin', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmin', 'keepdim', keepdim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_argmin[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -317,9 +330,10 @@ def as_strided(input, size, stride, storage_offset=None):
     size = as_ints('aten::as_strided', 'size', size)
     stride = as_ints('aten::as_strided', 'stride', stride)
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided', 'storage_offset', storage_offset)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_as_strided[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -332,9 +346,10 @@ def atan2(input, other, *, out=None):
     """aten::atan2, aten::atan2.out"""
     if out is not None:
         return op_atan2__out(input, other, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_atan2[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -349,9 +364,10 @@ def bernoulli(input, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_bernoulli(input, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bernoulli[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -366,9 +382,10 @@ def bitwise_and(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_bitwise_and(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_and__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -381,9 +398,10 @@ def bitwise_not(input, *, out=None):
     """aten::bitwise_not, aten::bitwise_not.out"""
     if out is not None:
         return op_bitwise_not__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_not[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -398,9 +416,10 @@ def bitwise_or(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_bitwise_or(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_or__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -415,9 +434,10 @@ def bitwise_xor(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_bitwise_xor(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bitwise_xor__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -430,9 +450,10 @@ def bmm(input, mat2, *, out=None):
     """aten::bmm, aten::bmm.out"""
     if out is not None:
         return op_bmm__out(input, mat2, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | mat2.keys | include) & keep
+        ks = input.keys | mat2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_bmm[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -447,12 +468,12 @@ def cat(tensors, dim=0, *, out=None):
         return op_cat__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cat', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::cat', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include
+        ks = 0
         for each in tensors:
             ks |= each.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cat[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -465,9 +486,10 @@ def ceil(input, *, out=None):
     """aten::ceil, aten::ceil.out"""
     if out is not None:
         return op_ceil__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ceil[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -478,9 +500,10 @@ def ceil(input, *, out=None):
 
 def ceil_(input):
     """aten::ceil_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ceil_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -493,9 +516,10 @@ def chunk(input, chunks, dim=0):
     """aten::chunk"""
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
     if dim.__class__ is not int: dim = as_int('aten::chunk', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_chunk[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -526,9 +550,10 @@ def clone(input, *, memory_format=None, out=None):
     """aten::clone, aten::clone.out"""
     if out is not None:
         return op_clone__out(input, memory_format=memory_format, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_clone[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -541,9 +566,10 @@ def cos(input, *, out=None):
     """aten::cos, aten::cos.out"""
     if out is not None:
         return op_cos__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cos[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -554,9 +580,10 @@ def cos(input, *, out=None):
 
 def cos_(input):
     """aten::cos_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cos_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -571,9 +598,10 @@ def cumsum(input, dim, *, dtype=None, out=None):
         return op_cumsum__out(input, dim, dtype=dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::cumsum', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum', 'dtype', dtype)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cumsum[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -584,9 +612,10 @@ def cumsum(input, dim, *, dtype=None, out=None):
 
 def detach(input):
     """aten::detach"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_detach[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -600,9 +629,10 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     if offset.__class__ is not int: offset = as_int('aten::diagonal', 'offset', offset)
     if dim1.__class__ is not int: dim1 = as_int('aten::diagonal', 'dim1', dim1)
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal', 'dim2', dim2)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_diagonal[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -617,9 +647,10 @@ def div(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_div(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_div__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -632,9 +663,10 @@ def dot(input, tensor, *, out=None):
     """aten::dot, aten::dot.out"""
     if out is not None:
         return op_dot__out(input, tensor, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | tensor.keys | include) & keep
+        ks = input.keys | tensor.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dot[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -647,9 +679,10 @@ def dropout(input, p, train):
     """aten::dropout"""
     if p.__class__ is not float: p = as_float('aten::dropout', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::dropout', 'train', train)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dropout[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -662,9 +695,10 @@ def dropout_(input, p, train):
     """aten::dropout_"""
     if p.__class__ is not float: p = as_float('aten::dropout_', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::dropout_', 'train', train)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_dropout_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -678,9 +712,10 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding', 'padding_idx', padding_idx)
     if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding', 'scale_grad_by_freq', scale_grad_by_freq)
     if sparse.__class__ is not bool: sparse = as_bool('aten::embedding', 'sparse', sparse)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (weight.keys | indices.keys | include) & keep
+        ks = weight.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_embedding[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -695,9 +730,9 @@ def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memor
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty.memory_format', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty.memory_format', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty.memory_format', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include & keep
+        ks = state[0] & state[1]
         kernel = K_empty__memory_format[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -720,9 +755,10 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_like', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_empty_like[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -739,9 +775,9 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_strided', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty_strided', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_strided', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include & keep
+        ks = state[0] & state[1]
         kernel = K_empty_strided[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -756,9 +792,10 @@ def eq(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_eq(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_eq__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -771,9 +808,10 @@ def erf(input, *, out=None):
     """aten::erf, aten::erf.out"""
     if out is not None:
         return op_erf__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_erf[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -784,9 +822,10 @@ def erf(input, *, out=None):
 
 def erf_(input):
     """aten::erf_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_erf_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -799,9 +838,10 @@ def exp(input, *, out=None):
     """aten::exp, aten::exp.out"""
     if out is not None:
         return op_exp__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_exp[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -812,9 +852,10 @@ def exp(input, *, out=None):
 
 def exp_(input):
     """aten::exp_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_exp_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -827,9 +868,10 @@ def expm1(input, *, out=None):
     """aten::expm1, aten::expm1.out"""
     if out is not None:
         return op_expm1__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_expm1[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -840,9 +882,10 @@ def expm1(input, *, out=None):
 
 def expm1_(input):
     """aten::expm1_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_expm1_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -866,9 +909,10 @@ def fill(input, value, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_fill(input, value, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | value.keys | include) & keep
+        ks = input.keys | value.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -881,9 +925,10 @@ def fill_(input, value, **kwargs):
     """aten::fill_.Scalar, aten::fill_.Tensor"""
     if kwargs:
         return P_fill_(input, value, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | value.keys | include) & keep
+        ks = input.keys | value.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_fill___Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -896,9 +941,10 @@ def flatten(input, start_dim=0, end_dim=-1):
     """aten::flatten.using_ints"""
     if start_dim.__class__ is not int: start_dim = as_int('aten::flatten.using_ints', 'start_dim', start_dim)
     if end_dim.__class__ is not int: end_dim = as_int('aten::flatten.using_ints', 'end_dim', end_dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_flatten__using_ints[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -912,9 +958,10 @@ def flip(input, dims, *, out=None):
     if out is not None:
         return op_flip__out(input, dims, out=out)
     dims = as_ints('aten::flip', 'dims', dims)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_flip[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -927,9 +974,10 @@ def floor(input, *, out=None):
     """aten::floor, aten::floor.out"""
     if out is not None:
         return op_floor__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -940,9 +988,10 @@ def floor(input, *, out=None):
 
 def floor_(input):
     """aten::floor_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -957,9 +1006,10 @@ def floor_divide(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_floor_divide(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_floor_divide[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -979,9 +1029,9 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=N
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::full', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::full', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::full', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include & keep
+        ks = state[0] & state[1]
         kernel = K_full[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -997,9 +1047,10 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::full_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::full_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::full_like', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_full_like[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1014,9 +1065,10 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         return op_gather__out(input, dim, index, sparse_grad=sparse_grad, out=out)
     if dim.__class__ is not int: dim = as_int('aten::gather', 'dim', dim)
     if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | index.keys | include) & keep
+        ks = input.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gather[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1031,9 +1083,10 @@ def ge(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_ge(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ge__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1048,9 +1101,10 @@ def gt(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_gt(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1064,13 +1118,13 @@ def index(input, indices, *, out=None):
     if out is not None:
         return op_index__Tensor_out(input, indices, out=out)
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index.Tensor', 'indices', indices)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | include
+        ks = input.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1085,9 +1139,10 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
         return op_index_add__out(input, dim, index, source, alpha=alpha, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_add', 'dim', dim)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | index.keys | source.keys | include) & keep
+        ks = input.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_add[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1102,13 +1157,13 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
         return op_index_put__out(input, indices, values, accumulate, out=out)
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index_put', 'indices', indices)
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put', 'accumulate', accumulate)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | values.keys | include
+        ks = input.keys | values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_put[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1121,13 +1176,13 @@ def index_put_(input, indices, values, accumulate=False):
     """aten::index_put_"""
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index_put_', 'indices', indices)
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put_', 'accumulate', accumulate)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | values.keys | include
+        ks = input.keys | values.keys
         for each in indices:
             if each is not None:
                 ks |= each.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_put_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1141,9 +1196,10 @@ def index_select(input, dim, index, *, out=None):
     if out is not None:
         return op_index_select__out(input, dim, index, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | index.keys | include) & keep
+        ks = input.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_index_select[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1156,9 +1212,10 @@ def isnan(input, *, out=None):
     """aten::isnan, aten::isnan.out"""
     if out is not None:
         return op_isnan__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_isnan[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1172,14 +1229,14 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     normalized_shape = as_ints('aten::layer_norm', 'normalized_shape', normalized_shape)
     if eps.__class__ is not float: eps = as_float('aten::layer_norm', 'eps', eps)
     if cudnn_enable.__class__ is not bool: cudnn_enable = as_bool('aten::layer_norm', 'cudnn_enable', cudnn_enable)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | include
+        ks = input.keys
         if weight is not None:
             ks |= weight.keys
         if bias is not None:
             ks |= bias.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_layer_norm[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1194,9 +1251,10 @@ def le(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_le(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_le__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1210,9 +1268,10 @@ def lerp(input, end, weight, *, out=None):
     if out is not None:
         return op_lerp__Scalar_out(input, end, weight, out=out)
     if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp.Scalar', 'weight', weight)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | end.keys | include) & keep
+        ks = input.keys | end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lerp__Scalar[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1233,9 +1292,9 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_mem
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::linspace', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include & keep
+        ks = state[0] & state[1]
         kernel = K_linspace[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1248,9 +1307,10 @@ def log(input, *, out=None):
     """aten::log, aten::log.out"""
     if out is not None:
         return op_log__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1263,9 +1323,10 @@ def log1p(input, *, out=None):
     """aten::log1p, aten::log1p.out"""
     if out is not None:
         return op_log1p__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log1p[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1276,9 +1337,10 @@ def log1p(input, *, out=None):
 
 def log1p_(input):
     """aten::log1p_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log1p_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1289,9 +1351,10 @@ def log1p_(input):
 
 def log_(input):
     """aten::log_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1306,9 +1369,10 @@ def log_softmax(input, dim, dtype=None, *, out=None):
         return op_log_softmax__int_out(input, dim, dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::log_softmax.int', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::log_softmax.int', 'dtype', dtype)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_log_softmax__int[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1321,9 +1385,10 @@ def logical_and(input, other, *, out=None):
     """aten::logical_and, aten::logical_and.out"""
     if out is not None:
         return op_logical_and__out(input, other, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_and[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1336,9 +1401,10 @@ def logical_not(input, *, out=None):
     """aten::logical_not, aten::logical_not.out"""
     if out is not None:
         return op_logical_not__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_not[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1351,9 +1417,10 @@ def logical_or(input, other, *, out=None):
     """aten::logical_or, aten::logical_or.out"""
     if out is not None:
         return op_logical_or__out(input, other, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_or[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1366,9 +1433,10 @@ def logical_xor(input, other, *, out=None):
     """aten::logical_xor, aten::logical_xor.out"""
     if out is not None:
         return op_logical_xor__out(input, other, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logical_xor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1383,9 +1451,10 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
         return op_logsumexp__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::logsumexp', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::logsumexp', 'keepdim', keepdim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_logsumexp[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1400,9 +1469,10 @@ def lt(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_lt(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_lt__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1417,9 +1487,10 @@ def masked_fill(input, mask, value, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_masked_fill(input, mask, value, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | mask.keys | value.keys | include) & keep
+        ks = input.keys | mask.keys | value.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_fill__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1430,9 +1501,10 @@ def masked_fill(input, mask, value, **kwargs):
 
 def masked_select(input, mask):
     """aten::masked_select"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | mask.keys | include) & keep
+        ks = input.keys | mask.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_masked_select[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1445,9 +1517,10 @@ def matmul(input, other, *, out=None):
     """aten::matmul, aten::matmul.out"""
     if out is not None:
         return op_matmul__out(input, other, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_matmul[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1472,9 +1545,10 @@ def maximum(input, other, *, out=None):
     """aten::maximum, aten::maximum.out"""
     if out is not None:
         return op_maximum__out(input, other, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_maximum[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1489,9 +1563,10 @@ def mean(input, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_mean(input, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mean[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1516,9 +1591,10 @@ def minimum(input, other, *, out=None):
     """aten::minimum, aten::minimum.out"""
     if out is not None:
         return op_minimum__out(input, other, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_minimum[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1531,9 +1607,10 @@ def mm(input, mat2, *, out=None):
     """aten::mm, aten::mm.out"""
     if out is not None:
         return op_mm__out(input, mat2, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | mat2.keys | include) & keep
+        ks = input.keys | mat2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mm[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1556,9 +1633,10 @@ def mul(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_mul(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mul__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1571,9 +1649,10 @@ def mv(input, vec, *, out=None):
     """aten::mv, aten::mv.out"""
     if out is not None:
         return op_mv__out(input, vec, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | vec.keys | include) & keep
+        ks = input.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mv[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1587,9 +1666,10 @@ def narrow(input, dim, start, length):
     if dim.__class__ is not int: dim = as_int('aten::narrow', 'dim', dim)
     if start.__class__ is not int: start = as_int('aten::narrow', 'start', start)
     if length.__class__ is not int: length = as_int('aten::narrow', 'length', length)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_narrow[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1605,9 +1685,10 @@ def native_dropout(input, p, train, *, out=None):
         return op_native_dropout__out(input, p, train, out0=out0, out1=out1)
     if p.__class__ is not float: p = as_float('aten::native_dropout', 'p', p)
     if train is not None and train.__class__ is not bool: train = as_bool('aten::native_dropout', 'train', train)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_native_dropout[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1622,9 +1703,10 @@ def ne(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_ne(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ne__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1637,9 +1719,10 @@ def neg(input, *, out=None):
     """aten::neg, aten::neg.out"""
     if out is not None:
         return op_neg__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_neg[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1650,9 +1733,10 @@ def neg(input, *, out=None):
 
 def neg_(input):
     """aten::neg_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_neg_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1665,9 +1749,10 @@ def nonzero(input, *, out=None):
     """aten::nonzero, aten::nonzero.out"""
     if out is not None:
         return op_nonzero__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nonzero[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1685,9 +1770,9 @@ def _ones(size, *, dtype=None, layout=None, device=None, pin_memory=None, out=No
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::ones', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::ones', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::ones', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include & keep
+        ks = state[0] & state[1]
         kernel = K_ones[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1710,9 +1795,10 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, m
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::ones_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::ones_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::ones_like', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_ones_like[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1725,9 +1811,10 @@ def outer(input, vec2, *, out=None):
     """aten::outer, aten::outer.out"""
     if out is not None:
         return op_outer__out(input, vec2, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | vec2.keys | include) & keep
+        ks = input.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_outer[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1739,9 +1826,10 @@ def outer(input, vec2, *, out=None):
 def permute(input, dims):
     """aten::permute"""
     dims = as_ints('aten::permute', 'dims', dims)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_permute[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1756,9 +1844,10 @@ def pow(input, exponent, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_pow(input, exponent, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | exponent.keys | include) & keep
+        ks = input.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_pow__Tensor_Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1773,9 +1862,10 @@ def prod(input, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_prod(input, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_prod[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1801,9 +1891,10 @@ def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, m
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::rand_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::rand_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::rand_like', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rand_like[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1838,9 +1929,10 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randn_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::randn_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randn_like', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_randn_like[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1859,9 +1951,10 @@ def reciprocal(input, *, out=None):
     """aten::reciprocal, aten::reciprocal.out"""
     if out is not None:
         return op_reciprocal__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reciprocal[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1872,9 +1965,10 @@ def reciprocal(input, *, out=None):
 
 def reciprocal_(input):
     """aten::reciprocal_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reciprocal_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1887,9 +1981,10 @@ def relu(input, *, out=None):
     """aten::relu, aten::relu.out"""
     if out is not None:
         return op_relu__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_relu[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1900,9 +1995,10 @@ def relu(input, *, out=None):
 
 def relu_(input):
     """aten::relu_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_relu_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1917,9 +2013,10 @@ def remainder(input, other, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_remainder(input, other, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_remainder__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1931,9 +2028,10 @@ def remainder(input, other, **kwargs):
 def reshape(input, shape):
     """aten::reshape"""
     shape = as_ints('aten::reshape', 'shape', shape)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_reshape[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1946,9 +2044,10 @@ def round(input, *, out=None):
     """aten::round, aten::round.out"""
     if out is not None:
         return op_round__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_round[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1959,9 +2058,10 @@ def round(input, *, out=None):
 
 def round_(input):
     """aten::round_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_round_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1974,9 +2074,10 @@ def rsqrt(input, *, out=None):
     """aten::rsqrt, aten::rsqrt.out"""
     if out is not None:
         return op_rsqrt__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsqrt[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -1987,9 +2088,10 @@ def rsqrt(input, *, out=None):
 
 def rsqrt_(input):
     """aten::rsqrt_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsqrt_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2004,9 +2106,10 @@ def rsub(input, other, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_rsub(input, other, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_rsub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2025,9 +2128,9 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, o
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::scalar_tensor', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::scalar_tensor', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::scalar_tensor', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include & keep
+        ks = state[0] & state[1]
         kernel = K_scalar_tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2051,9 +2154,10 @@ def scatter_add(input, dim, index, src, *, out=None):
     if out is not None:
         return op_scatter_add__out(input, dim, index, src, out=out)
     if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | index.keys | src.keys | include) & keep
+        ks = input.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_scatter_add[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2066,9 +2170,10 @@ def select(input, dim, index):
     """aten::select.int"""
     if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
     if index.__class__ is not int: index = as_int('aten::select.int', 'index', index)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_select__int[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2081,9 +2186,10 @@ def sigmoid(input, *, out=None):
     """aten::sigmoid, aten::sigmoid.out"""
     if out is not None:
         return op_sigmoid__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sigmoid[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2094,9 +2200,10 @@ def sigmoid(input, *, out=None):
 
 def sigmoid_(input):
     """aten::sigmoid_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sigmoid_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2109,9 +2216,10 @@ def sign(input, *, out=None):
     """aten::sign, aten::sign.out"""
     if out is not None:
         return op_sign__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sign[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2124,9 +2232,10 @@ def sin(input, *, out=None):
     """aten::sin, aten::sin.out"""
     if out is not None:
         return op_sin__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sin[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2137,9 +2246,10 @@ def sin(input, *, out=None):
 
 def sin_(input):
     """aten::sin_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sin_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2154,9 +2264,10 @@ def slice(input, dim=0, start=None, end=None, step=1):
     if start is not None and start.__class__ is not int: start = as_int('aten::slice.Tensor', 'start', start)
     if end is not None and end.__class__ is not int: end = as_int('aten::slice.Tensor', 'end', end)
     if step.__class__ is not int: step = as_int('aten::slice.Tensor', 'step', step)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_slice__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2171,9 +2282,10 @@ def softmax(input, dim, dtype=None, *, out=None):
         return op_softmax__int_out(input, dim, dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::softmax.int', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::softmax.int', 'dtype', dtype)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_softmax__int[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2198,9 +2310,10 @@ def split(input, split_size, dim=0):
     """aten::split.Tensor"""
     if split_size.__class__ is not int: split_size = as_int('aten::split.Tensor', 'split_size', split_size)
     if dim.__class__ is not int: dim = as_int('aten::split.Tensor', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_split__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2213,9 +2326,10 @@ def split_with_sizes(input, split_sizes, dim=0):
     """aten::split_with_sizes"""
     split_sizes = as_ints('aten::split_with_sizes', 'split_sizes', split_sizes)
     if dim.__class__ is not int: dim = as_int('aten::split_with_sizes', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_split_with_sizes[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2228,9 +2342,10 @@ def sqrt(input, *, out=None):
     """aten::sqrt, aten::sqrt.out"""
     if out is not None:
         return op_sqrt__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sqrt[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2241,9 +2356,10 @@ def sqrt(input, *, out=None):
 
 def sqrt_(input):
     """aten::sqrt_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sqrt_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2256,9 +2372,10 @@ def squeeze(input, *args, **kwargs):
     """aten::squeeze, aten::squeeze.dim, aten::squeeze.dims"""
     if args or kwargs:
         return P_squeeze(input, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_squeeze[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2273,12 +2390,12 @@ def stack(tensors, dim=0, *, out=None):
         return op_stack__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::stack', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::stack', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include
+        ks = 0
         for each in tensors:
             ks |= each.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_stack[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2303,9 +2420,10 @@ def sub(input, other, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_sub(input, other, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | other.keys | include) & keep
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sub__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2320,9 +2438,10 @@ def sum(input, *args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         return P_sum(input, *args, **kwargs)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_sum[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2333,9 +2452,10 @@ def sum(input, *args, **kwargs):
 
 def t(input):
     """aten::t"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_t[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2349,9 +2469,10 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     if out is not None:
         return op_take_along_dim__out(input, indices, dim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | indices.keys | include) & keep
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_take_along_dim[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2364,9 +2485,10 @@ def tanh(input, *, out=None):
     """aten::tanh, aten::tanh.out"""
     if out is not None:
         return op_tanh__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tanh[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2377,9 +2499,10 @@ def tanh(input, *, out=None):
 
 def tanh_(input):
     """aten::tanh_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tanh_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2397,9 +2520,10 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
     if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
     if sorted.__class__ is not bool: sorted = as_bool('aten::topk', 'sorted', sorted)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_topk[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2412,9 +2536,10 @@ def transpose(input, dim0, dim1):
     """aten::transpose.int"""
     if dim0.__class__ is not int: dim0 = as_int('aten::transpose.int', 'dim0', dim0)
     if dim1.__class__ is not int: dim1 = as_int('aten::transpose.int', 'dim1', dim1)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_transpose__int[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2428,9 +2553,10 @@ def tril(input, diagonal=0, *, out=None):
     if out is not None:
         return op_tril__out(input, diagonal, out=out)
     if diagonal.__class__ is not int: diagonal = as_int('aten::tril', 'diagonal', diagonal)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_tril[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2444,9 +2570,10 @@ def triu(input, diagonal=0, *, out=None):
     if out is not None:
         return op_triu__out(input, diagonal, out=out)
     if diagonal.__class__ is not int: diagonal = as_int('aten::triu', 'diagonal', diagonal)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_triu[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2459,9 +2586,10 @@ def trunc(input, *, out=None):
     """aten::trunc, aten::trunc.out"""
     if out is not None:
         return op_trunc__out(input, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_trunc[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2472,9 +2600,10 @@ def trunc(input, *, out=None):
 
 def trunc_(input):
     """aten::trunc_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_trunc_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2486,9 +2615,10 @@ def trunc_(input):
 def unbind(input, dim=0):
     """aten::unbind.int"""
     if dim.__class__ is not int: dim = as_int('aten::unbind.int', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_unbind__int[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2500,9 +2630,10 @@ def unbind(input, dim=0):
 def unsqueeze(input, dim):
     """aten::unsqueeze"""
     if dim.__class__ is not int: dim = as_int('aten::unsqueeze', 'dim', dim)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_unsqueeze[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2533,9 +2664,10 @@ def where(*args, **kwargs):
 
 def zero_(input):
     """aten::zero_"""
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_zero_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2553,9 +2685,9 @@ def _zeros(size, *, dtype=None, layout=None, device=None, pin_memory=None, out=N
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::zeros', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::zeros', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::zeros', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = include & keep
+        ks = state[0] & state[1]
         kernel = K_zeros[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -2578,9 +2710,10 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::zeros_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::zeros_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::zeros_like', 'pin_memory', pin_memory)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_zeros_like[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None

@@ -12,7 +12,7 @@ from turnout.bindings import (
     NUMBERS, all_ints, binary, number_dtype, packet, spread,
 )
 from turnout.calling import (
-    DISPATCH,
+    DISPATCH, FRESH,
 )
 from turnout.generated.operators import (
     abs as op_abs, abs_ as op_abs_, add__Scalar as op_add__Scalar, add__Tensor as op_add__Tensor,
@@ -150,9 +150,10 @@ class TensorMethods:
     def add(self, other, *args, **kwargs):
         if args or kwargs:
             return P_add(self, other, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -163,9 +164,10 @@ class TensorMethods:
     def add_(self, other, *args, **kwargs):
         if args or kwargs:
             return P_add_(self, other, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -188,9 +190,10 @@ class TensorMethods:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
             return P_all(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_all[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -213,9 +216,10 @@ class TensorMethods:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
             return P_any(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_any[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -239,9 +243,10 @@ class TensorMethods:
     def bernoulli(self, *args, **kwargs):
         if args or kwargs:
             return P_bernoulli(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bernoulli[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -254,9 +259,10 @@ class TensorMethods:
     def bitwise_and(self, other, **kwargs):
         if kwargs:
             return P_bitwise_and(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -267,9 +273,10 @@ class TensorMethods:
     def bitwise_and_(self, other, **kwargs):
         if kwargs:
             return P_bitwise_and_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -284,9 +291,10 @@ class TensorMethods:
     def bitwise_or(self, other, **kwargs):
         if kwargs:
             return P_bitwise_or(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -297,9 +305,10 @@ class TensorMethods:
     def bitwise_or_(self, other, **kwargs):
         if kwargs:
             return P_bitwise_or_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -310,9 +319,10 @@ class TensorMethods:
     def bitwise_xor(self, other, **kwargs):
         if kwargs:
             return P_bitwise_xor(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -323,9 +333,10 @@ class TensorMethods:
     def bitwise_xor_(self, other, **kwargs):
         if kwargs:
             return P_bitwise_xor_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -368,9 +379,10 @@ class TensorMethods:
     def div(self, other, **kwargs):
         if kwargs:
             return P_div(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -381,9 +393,10 @@ class TensorMethods:
     def div_(self, other, **kwargs):
         if kwargs:
             return P_div_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -396,9 +409,10 @@ class TensorMethods:
     def eq(self, other, **kwargs):
         if kwargs:
             return P_eq(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_eq__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -409,9 +423,10 @@ class TensorMethods:
     def eq_(self, other, **kwargs):
         if kwargs:
             return P_eq_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_eq___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -441,9 +456,10 @@ class TensorMethods:
     def fill_(self, value, **kwargs):
         if kwargs:
             return P_fill_(self, value, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | value.keys | include) & keep
+            ks = self.keys | value.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_fill___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -465,9 +481,10 @@ class TensorMethods:
     def floor_divide(self, other, **kwargs):
         if kwargs:
             return P_floor_divide(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -478,9 +495,10 @@ class TensorMethods:
     def floor_divide_(self, other, **kwargs):
         if kwargs:
             return P_floor_divide_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -493,9 +511,10 @@ class TensorMethods:
     def ge(self, other, **kwargs):
         if kwargs:
             return P_ge(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ge__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -506,9 +525,10 @@ class TensorMethods:
     def ge_(self, other, **kwargs):
         if kwargs:
             return P_ge_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ge___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -519,9 +539,10 @@ class TensorMethods:
     def gt(self, other, **kwargs):
         if kwargs:
             return P_gt(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -532,9 +553,10 @@ class TensorMethods:
     def gt_(self, other, **kwargs):
         if kwargs:
             return P_gt_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gt___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -559,9 +581,10 @@ class TensorMethods:
     def le(self, other, **kwargs):
         if kwargs:
             return P_le(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_le__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -572,9 +595,10 @@ class TensorMethods:
     def le_(self, other, **kwargs):
         if kwargs:
             return P_le_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_le___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -620,9 +644,10 @@ class TensorMethods:
     def lt(self, other, **kwargs):
         if kwargs:
             return P_lt(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -633,9 +658,10 @@ class TensorMethods:
     def lt_(self, other, **kwargs):
         if kwargs:
             return P_lt_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lt___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -646,9 +672,10 @@ class TensorMethods:
     def masked_fill(self, mask, value, **kwargs):
         if kwargs:
             return P_masked_fill(self, mask, value, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | mask.keys | value.keys | include) & keep
+            ks = self.keys | mask.keys | value.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_masked_fill__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -659,9 +686,10 @@ class TensorMethods:
     def masked_fill_(self, mask, value, **kwargs):
         if kwargs:
             return P_masked_fill_(self, mask, value, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | mask.keys | value.keys | include) & keep
+            ks = self.keys | mask.keys | value.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_masked_fill___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -683,9 +711,10 @@ class TensorMethods:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
             return P_mean(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mean[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -706,9 +735,10 @@ class TensorMethods:
     def mul(self, other, **kwargs):
         if kwargs:
             return P_mul(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -719,9 +749,10 @@ class TensorMethods:
     def mul_(self, other, **kwargs):
         if kwargs:
             return P_mul_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -736,9 +767,10 @@ class TensorMethods:
     def ne(self, other, **kwargs):
         if kwargs:
             return P_ne(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ne__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -749,9 +781,10 @@ class TensorMethods:
     def ne_(self, other, **kwargs):
         if kwargs:
             return P_ne_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ne___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -796,9 +829,10 @@ class TensorMethods:
     def pow(self, exponent, **kwargs):
         if kwargs:
             return P_pow(self, exponent, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | exponent.keys | include) & keep
+            ks = self.keys | exponent.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow__Tensor_Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -809,9 +843,10 @@ class TensorMethods:
     def pow_(self, exponent, **kwargs):
         if kwargs:
             return P_pow_(self, exponent, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | exponent.keys | include) & keep
+            ks = self.keys | exponent.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -822,9 +857,10 @@ class TensorMethods:
     def prod(self, *args, **kwargs):
         if args or kwargs:
             return P_prod(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_prod[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -845,9 +881,10 @@ class TensorMethods:
     def remainder(self, other, **kwargs):
         if kwargs:
             return P_remainder(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -858,9 +895,10 @@ class TensorMethods:
     def remainder_(self, other, **kwargs):
         if kwargs:
             return P_remainder_(self, other, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -935,9 +973,10 @@ class TensorMethods:
             if len(args) > 0 and all_ints(args):
                 args = (args,)
             return P_squeeze(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_squeeze[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -953,9 +992,10 @@ class TensorMethods:
     def sub(self, other, *args, **kwargs):
         if args or kwargs:
             return P_sub(self, other, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -966,9 +1006,10 @@ class TensorMethods:
     def sub_(self, other, *args, **kwargs):
         if args or kwargs:
             return P_sub_(self, other, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -981,9 +1022,10 @@ class TensorMethods:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
             return P_sum(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sum[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1002,9 +1044,10 @@ class TensorMethods:
     def to(self, *args, **kwargs):
         if args or kwargs:
             return P_to(self, *args, **kwargs)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | include) & keep
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_to__dtype_layout[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1062,9 +1105,10 @@ class TensorMethods:
     def __add__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_add__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1075,9 +1119,10 @@ class TensorMethods:
     def __sub__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_sub__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1088,9 +1133,10 @@ class TensorMethods:
     def __mul__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_mul__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1101,9 +1147,10 @@ class TensorMethods:
     def __truediv__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_div__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1114,9 +1161,10 @@ class TensorMethods:
     def __floordiv__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_floor_divide__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1127,9 +1175,10 @@ class TensorMethods:
     def __mod__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_remainder__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1140,9 +1189,10 @@ class TensorMethods:
     def __pow__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_pow__Tensor_Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow__Tensor_Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1151,9 +1201,10 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     def __matmul__(self, other):
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_matmul[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1164,9 +1215,10 @@ class TensorMethods:
     def __and__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_and__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1177,9 +1229,10 @@ class TensorMethods:
     def __or__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_or__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1190,9 +1243,10 @@ class TensorMethods:
     def __xor__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_xor__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1203,9 +1257,10 @@ class TensorMethods:
     def __eq__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_eq__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_eq__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1216,9 +1271,10 @@ class TensorMethods:
     def __ne__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_ne__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ne__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1229,9 +1285,10 @@ class TensorMethods:
     def __lt__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_lt__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_lt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1242,9 +1299,10 @@ class TensorMethods:
     def __le__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_le__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_le__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1255,9 +1313,10 @@ class TensorMethods:
     def __gt__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_gt__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_gt__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1268,9 +1327,10 @@ class TensorMethods:
     def __ge__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_ge__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_ge__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1281,9 +1341,10 @@ class TensorMethods:
     def __iadd__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_add___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1294,9 +1355,10 @@ class TensorMethods:
     def __isub__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_sub___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_sub___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1307,9 +1369,10 @@ class TensorMethods:
     def __imul__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_mul___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1320,9 +1383,10 @@ class TensorMethods:
     def __itruediv__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_div___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_div___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1333,9 +1397,10 @@ class TensorMethods:
     def __ifloordiv__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_floor_divide___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_floor_divide___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1346,9 +1411,10 @@ class TensorMethods:
     def __imod__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_remainder___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_remainder___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1359,9 +1425,10 @@ class TensorMethods:
     def __ipow__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_pow___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_pow___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1372,9 +1439,10 @@ class TensorMethods:
     def __iand__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_and___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1385,9 +1453,10 @@ class TensorMethods:
     def __ior__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_or___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1398,9 +1467,10 @@ class TensorMethods:
     def __ixor__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_xor___Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor___Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1411,9 +1481,10 @@ class TensorMethods:
     def __radd__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_add__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_add__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1424,9 +1495,10 @@ class TensorMethods:
     def __rmul__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_mul__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_mul__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1437,9 +1509,10 @@ class TensorMethods:
     def __rsub__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_rsub__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_rsub__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1450,9 +1523,10 @@ class TensorMethods:
     def __rand__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_and__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_and__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1463,9 +1537,10 @@ class TensorMethods:
     def __ror__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_or__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_or__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None
@@ -1476,9 +1551,10 @@ class TensorMethods:
     def __rxor__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_xor__Scalar(self, other)
-        include, keep = DISPATCH()
+        state = DISPATCH()
         try:
-            ks = (self.keys | other.keys | include) & keep
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
             kernel = K_bitwise_xor__Tensor[ks]
         except (KeyError, AttributeError, TypeError):
             kernel = None

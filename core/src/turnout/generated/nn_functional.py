@@ -12,7 +12,7 @@ from turnout.bindings import (
     out_tuple,
 )
 from turnout.calling import (
-    DISPATCH, as_float, as_int, as_str, miss,
+    DISPATCH, FRESH, as_float, as_int, as_str, miss,
 )
 from turnout.generated.operators import (
     gelu__out as op_gelu__out, linear__out as op_linear__out, mse_loss__out as op_mse_loss__out,
@@ -28,12 +28,12 @@ def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-10
     if reduction.__class__ is not int: reduction = as_int('aten::cross_entropy_loss', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::cross_entropy_loss', 'ignore_index', ignore_index)
     if label_smoothing.__class__ is not float: label_smoothing = as_float('aten::cross_entropy_loss', 'label_smoothing', label_smoothing)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | target.keys | include
+        ks = input.keys | target.keys
         if weight is not None:
             ks |= weight.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_cross_entropy_loss[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -47,9 +47,10 @@ def gelu(input, *, approximate='none', out=None):
     if out is not None:
         return op_gelu__out(input, approximate=approximate, out=out)
     if approximate.__class__ is not str: approximate = as_str('aten::gelu', 'approximate', approximate)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gelu[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -61,9 +62,10 @@ def gelu(input, *, approximate='none', out=None):
 def gelu_(input, *, approximate='none'):
     """aten::gelu_"""
     if approximate.__class__ is not str: approximate = as_str('aten::gelu_', 'approximate', approximate)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_gelu_[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -76,12 +78,12 @@ def linear(input, weight, bias=None, *, out=None):
     """aten::linear, aten::linear.out"""
     if out is not None:
         return op_linear__out(input, weight, bias, out=out)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | weight.keys | include
+        ks = input.keys | weight.keys
         if bias is not None:
             ks |= bias.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_linear[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -95,9 +97,10 @@ def mse_loss(input, target, reduction=1, *, out=None):
     if out is not None:
         return op_mse_loss__out(input, target, reduction, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss', 'reduction', reduction)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | target.keys | include) & keep
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_mse_loss[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -112,12 +115,12 @@ def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=
         return op_nll_loss__out(input, target, weight, reduction, ignore_index, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss', 'ignore_index', ignore_index)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | target.keys | include
+        ks = input.keys | target.keys
         if weight is not None:
             ks |= weight.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nll_loss[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -133,12 +136,12 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
         return op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight)
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_forward', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = input.keys | target.keys | include
+        ks = input.keys | target.keys
         if weight is not None:
             ks |= weight.keys
-        ks &= keep
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_nll_loss_forward[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
@@ -150,9 +153,10 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
 def one_hot(input, num_classes=-1):
     """aten::one_hot"""
     if num_classes.__class__ is not int: num_classes = as_int('aten::one_hot', 'num_classes', num_classes)
-    include, keep = DISPATCH()
+    state = DISPATCH()
     try:
-        ks = (input.keys | include) & keep
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
         kernel = K_one_hot[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None

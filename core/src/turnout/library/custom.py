@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from turnout.dtypes import DType
 from turnout.errors import CallError, ConflictError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
@@ -30,6 +31,7 @@ from turnout.library.groups import (
     parse_nameless,
     parse_namespace,
 )
+from turnout.library.precision import Precision
 from turnout.library.results import checked
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
@@ -281,6 +283,18 @@ class CustomOpDef:
                 raise CallError(texts.not_callable("register_autograd", function))
         check_rule(self.name, self.operator.schema)
         self._put("Autograd", rule_registration(self.operator.qualified_name, backward, setup_context))
+
+    def register_autocast(self, device_type: str, cast_inputs: DType, /) -> None:
+        """Inside `turnout.autocast(device_type)`, run on floating tensors cast to `cast_inputs`; the newest rule counts.
+
+        float64 and tensors on other devices are left as they are. Raises CallError for a dtype that is not floating,
+        DeviceError for an unknown device type.
+        """
+        rule = Precision(device_type, cast_inputs)
+        name = self.operator.qualified_name
+        self._put(
+            rule.key, lambda group: group.impl(name, rule.key, rule, form=INTERNAL, binder=rule.bind)
+        )
 
 
 def rule_registration(name: str, backward: Call, setup_context: Call | None) -> Callable[[Any], Kernel]:

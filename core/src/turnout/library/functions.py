@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from turnout.dtypes import DType
 from turnout.errors import CallError
 from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
@@ -18,6 +19,7 @@ from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.devices import key_of
 from turnout.library.gradients import Rule, check_rule
 from turnout.library.groups import Library, calling_package, kept, parse_nameless, parse_namespace
+from turnout.library.precision import Precision
 from turnout.operators import Operator
 from turnout.registry import REGISTRY
 
@@ -166,6 +168,22 @@ def register_autograd(
     library.impl_all(
         library.qualified(name), ["Autograd"], backward, binder=rule.bind, tracked_only=True, checked=False
     )
+
+
+def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib: Library | None = None) -> None:
+    """Inside `turnout.autocast(device_type)`, run an operator on its floating tensors cast to `cast_inputs`.
+
+    float64 and tensors on other devices are left as they are, and the operator runs without autocast. Raises CallError for a
+    dtype that is not floating, DeviceError for an unknown device type, ConflictError when another package has a rule.
+    """
+    name = _named("register_autocast", op)
+    if isinstance(name, CustomOpDef):
+        name.register_autocast(device_type, cast_inputs)
+        return
+    namespace, _ = parse_namespace("register_autocast", name)
+    rule = Precision(device_type, cast_inputs)
+    library = kept(namespace, calling_package()) if lib is None else lib
+    library.impl_all(library.qualified(name), [rule.key], rule, binder=rule.bind, checked=False)
 
 
 def _named(api: str, op: Named) -> str | CustomOpDef:

@@ -15,7 +15,7 @@ from turnout.dtypes import can_cast
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.shapes.specs import Out, Result, as_result
 from turnout.state import CLOCK
-from turnout.stubs import compile_function, default_source, python_name
+from turnout.stubs import compile_function, python_name
 from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -180,8 +180,14 @@ def wrapped({", ".join(["ks", *arguments])}):
     namespace = {
         "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "ARRAY": backend.array_type,
         "as_array": backend.as_array, "simple": row.simple, "Tensor": Tensor, "KEYS": backend.keys, "CLOCK": CLOCK,
+        **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _defaults(others: list[Argument]) -> dict[str, Any]:
+    """The globals that `_kernel_call` compares with."""
+    return {f"DEFAULT_{python_name(a.name)}": a.default for a in others if a.has_default}
 
 
 def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
@@ -191,7 +197,8 @@ def _kernel_call(row: Row, arguments: list[str], tensors: list[str], others: lis
     if row.simple is None:
         return kernel
     defaulted = {python_name(a.name): a for a in others if a.has_default}
-    when = [f"{name} == {default_source(a)}" for name, a in defaulted.items()]
+    # By identity: 15 ns less than ==, and an equal value that is another object takes the row's kernel, which knows it too.
+    when = [f"{name} is DEFAULT_{name}" for name in defaulted]
     if row.limit:
         when.append(f"{given[tensors[0]]}.size <= {row.limit}")
     simple = f"simple({', '.join(value for name, value in given.items() if name not in defaulted)})"
@@ -255,7 +262,9 @@ def wrapped({", ".join(["ks", *arguments])}):
     {first}_a[...] = array
     return {first}
 """
-    namespace = {"__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple}
+    namespace = {
+        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple, **_defaults(others),
+    }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
 
 

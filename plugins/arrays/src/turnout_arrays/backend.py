@@ -92,17 +92,25 @@ class ArrayBackend(Backend):
         return self.strided(self.xp.empty(size, native), shape, strides, 0)
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
+        itemsize = root.itemsize
+        steps = tuple([s * itemsize for s in strides])
+        try:  # nearly always: asking root's flags first would cost 100 ns of 600
+            return self.xp.ndarray(shape, root.dtype, root, offset * itemsize, steps)
+        except (BufferError, TypeError, ValueError):
+            return self._strided_otherwise(root, shape, strides, offset)
+
+    def _strided_otherwise(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
+        """`strided` for a root that is not row-major, or whose dtype does not export its memory (bfloat16)."""
         dtype = root.dtype
-        itemsize = dtype.itemsize
         flags = root.flags
-        if flags.c_contiguous or flags.f_contiguous:
-            memory = root if flags.c_contiguous else root.T
-            steps = tuple([s * itemsize for s in strides])
-            if dtype.kind != "V":
-                return self.xp.ndarray(shape, dtype, memory, offset * itemsize, steps)
-            # bfloat16 arrays do not export their memory; the same bytes as integers do.
-            return self.xp.ndarray(shape, "u2", memory.view("u2"), offset * itemsize, steps).view(dtype)
-        return self.strided_anywhere(root, shape, strides, offset)
+        if not (flags.c_contiguous or flags.f_contiguous):
+            return self.strided_anywhere(root, shape, strides, offset)
+        memory = root if flags.c_contiguous else root.T
+        steps = tuple([s * dtype.itemsize for s in strides])
+        if dtype.kind != "V":
+            return self.xp.ndarray(shape, dtype, memory, offset * dtype.itemsize, steps)
+        # The same bytes as integers.
+        return self.xp.ndarray(shape, "u2", memory.view("u2"), offset * dtype.itemsize, steps).view(dtype)
 
     def strided_anywhere(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         """`strided` for a root whose own elements are not contiguous: through the address of its first one."""
@@ -116,9 +124,9 @@ class ArrayBackend(Backend):
         return made if made.dtype == root.dtype else made.view(root.dtype)
 
     def strides(self, array: Any) -> Ints:
-        itemsize = array.dtype.itemsize
+        itemsize = array.itemsize
         steps = array.strides
-        if not array.size and not any(steps):  # empty: 0 would read as expanded
+        if 0 in steps and not array.size:  # empty: 0 would read as expanded
             return row_major(array.shape)
         return tuple([s // itemsize for s in steps])
 

@@ -111,21 +111,23 @@ def _batched(
 
 def _roots(outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
     """An edge and its gradient per output."""
-    if given is None:
-        grads: tuple[Any, ...] = (None,) * len(outputs)
-    else:
-        grads = (given,) if isinstance(given, Tensor) else tuple(given)
-        if len(grads) != len(outputs):
-            raise CallError(errors.gradient_count(len(grads), len(outputs)))
-    roots = []
     levels = GRAD.get()[1] | 1
-    for i, (tensor, value) in enumerate(zip(outputs, grads, strict=True)):
-        if tensor.view_of is not None:
-            refresh(tensor)
-        if not tensor.gmask & levels:
-            raise errors.GradientError(errors.no_graph())
-        roots.append((tensor.node or tensor, _root_gradient(tensor, value, i)))
-    return roots
+    if given is None:  # the usual backward(): 0.7 us of 1.8 less
+        return [(_root_edge(tensor, levels), _root_gradient(tensor, None, i)) for i, tensor in enumerate(outputs)]
+    grads = (given,) if isinstance(given, Tensor) else tuple(given)
+    if len(grads) != len(outputs):
+        raise CallError(errors.gradient_count(len(grads), len(outputs)))
+    return [
+        (_root_edge(t, levels), _root_gradient(t, g, i)) for i, (t, g) in enumerate(zip(outputs, grads, strict=True))
+    ]
+
+
+def _root_edge(tensor: Tensor, levels: int) -> Any:
+    if tensor.view_of is not None:
+        refresh(tensor)
+    if not tensor.gmask & levels:
+        raise errors.GradientError(errors.no_graph())
+    return tensor.node or tensor
 
 
 def _root_gradient(tensor: Tensor, given: Tensor | None, index: int) -> Tensor:
@@ -169,5 +171,3 @@ def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Tensor, ...], retain: 
         if sink[0].extra is not None:
             sink[1] = hooked(sink[0], sink[1])
     return [wanted.gradient(t, sinks) for t in into]
-
-

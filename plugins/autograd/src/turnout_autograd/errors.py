@@ -230,3 +230,50 @@ def made_together(maker: str) -> str:
 
 
 MADE_UNRECORDED = "made under no_grad"
+
+
+# ---- functional transforms
+
+
+def not_a_tensor(name: str, what: str, value: object) -> str:
+    return f"{name}: {what} must be a tensor, or nested tuples, lists and dicts of tensors; got {type(value).__name__}"
+
+
+def aux_missing(name: str) -> str:
+    return f"{name}: with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"
+
+
+def not_one_number(name: str, outputs: Sequence[Tensor], single: bool) -> str:
+    found = tensor_text(outputs[0]) if single else f"{len(outputs)} tensors in a tuple, list or dict"
+    return (
+        f"{name}: the function must return one tensor without dimensions, it returned {found}\n"
+        "  to fix  return a sum, or use jacrev"
+    )
+
+
+def not_floating(name: str, output: Tensor) -> str:
+    return f"{name}: the function must return a floating-point number, it returned {tensor_text(output)}"
+
+
+def argnums(name: str, given: Any, count: int) -> str:
+    return f"{name}: argnums is {given!r}, and there are {count} positional arguments"
+
+
+def other_structure(name: str, what: str) -> str:
+    belongs = "result" if what == "cotangent" else "arguments"
+    return f"{name}: the {what}s do not have the structure of the {belongs}"
+
+
+def other_shape(name: str, what: str, index: int, given: Tensor, wanted: Tensor) -> str:
+    return f"{name}: {what} {index} has shape {list(given.shape)}, it belongs to a tensor {tensor_text(wanted)}"
+
+
+def not_tuples(name: str) -> str:
+    return f"{name}: primals and tangents must be tuples"
+
+
+def pulled_outside(name: str) -> str:
+    return (
+        f"{name}: the function it returned is called outside of a vmap that it was made in\n"
+        "  to fix  call it inside of the mapped function"
+    )

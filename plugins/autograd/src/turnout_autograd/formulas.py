@@ -13,6 +13,7 @@ from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout.registry import find_operator
+from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, GRAD
 from turnout.tensors import Tensor
 from turnout_autograd.errors import GradientError
 
@@ -39,7 +40,6 @@ nll_loss_backward = _call("nll_loss_backward")
 mse_loss_backward = _call("mse_loss_backward")
 native_dropout_backward = _call("native_dropout_backward")
 zeros_like = _call("zeros_like")
-expand = _call("expand")
 index = _call("index.Tensor")
 slice = _call("slice.Tensor")
 _cat = _call("cat")
@@ -55,6 +55,18 @@ _END = (1 << 63) - 1  # what a slice without an end has
 
 # ---- numbers and shapes
 
+_expand = find_operator("aten::expand")
+
+
+def expand(grad: Tensor, shape: Ints) -> Tensor:
+    """`grad.expand(shape)`. Where nothing records, the view need not be known as one: 1.5 us of 3.5 less."""
+    if GRAD.get()[0]:
+        return grad.expand(shape)
+    include, keep = DISPATCH.get()
+    ks = (grad.keys | include) & keep & BELOW_ADINPLACEORVIEW
+    expanded: Tensor = _expand.lookup(ks)(ks, grad, shape, False)
+    return expanded
+
 
 def scaled(x: Any, factor: Any) -> Any:
     """x * conj(factor) without the work for 1 and -1."""
@@ -67,7 +79,9 @@ def conj(x: Any) -> Any:
     """The complex conjugate; real values are returned as they are."""
     if isinstance(x, Tensor):
         if x.device.backend.dtype_of(x.array).category == COMPLEX:  # x.dtype in line: 60 ns of 350
-            raise GradientError("gradients of complex tensors need the operator conj, which is not among the standard ones yet")
+            raise GradientError(
+                "gradients of complex tensors need the operator conj, which is not among the standard ones yet"
+            )
         return x
     return x.conjugate() if isinstance(x, complex) else x
 
@@ -323,7 +337,9 @@ def slice_grad(grad: Tensor, shape: Ints, dim: int, start: int | None, end: int 
     return slice_backward(grad, shape, dim, 0 if start is None else start, _END if end is None else end, step)
 
 
-def as_strided_grad(grad: Tensor, geometry: tuple[Ints, Ints, int], size: Ints, stride: Ints, offset: int | None) -> Tensor:
+def as_strided_grad(
+    grad: Tensor, geometry: tuple[Ints, Ints, int], size: Ints, stride: Ints, offset: int | None
+) -> Tensor:
     """Add the gradient up in memory, and read it as self lies there; shared evenly where elements of self share a place."""
     shape, strides, own_offset = geometry
     start = own_offset if offset is None else offset

@@ -70,8 +70,10 @@ def accumulate(leaf: Tensor, sink: list[Any]) -> None:
 
 
 def _same_layout(grad: Tensor, leaf: Tensor) -> bool:
-    # Neither is a view, and one dim has one dense layout.
-    return (leaf.storage is None and len(leaf.array.shape) < 2) or grad.stride() == leaf.stride()
+    ndim = len(leaf.array.shape)
+    if ndim < 2:  # `grad` is no view, so its one dim is dense
+        return leaf.storage is None or not ndim or leaf.stride() == (1,)
+    return grad.stride() == leaf.stride()
 
 
 def laid_out(grad: Tensor, leaf: Tensor) -> Tensor:

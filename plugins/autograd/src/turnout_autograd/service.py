@@ -19,6 +19,15 @@ from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
 
 
+def __getattr__(name: str) -> Any:
+    """`functional`, which few programs need, is imported when it is."""
+    if name == "functional":
+        from turnout_autograd import functional
+
+        return functional
+    raise AttributeError(name)
+
+
 def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Handle:
     """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place."""
     if not tensor.requires_grad:

@@ -77,6 +77,10 @@ def no_tensors(op: Operator) -> str:
     return unmappable(op.qualified_name, "it returns something that is no tensor")
 
 
+def out_shape(name: str, have: tuple[int, ...], wanted: tuple[int, ...]) -> str:
+    return f"{name}: inside vmap 'out' must have the result's shape {list(wanted)} already, it has {list(have)}"
+
+
 # ---- random numbers
 
 

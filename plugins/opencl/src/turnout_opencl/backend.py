@@ -48,17 +48,17 @@ class OpenCLBackend(Backend):
             self._found = found_devices(self._platform())
         return self._found
 
-    def place(self, where: Device) -> ClDevice:
+    def opened(self, where: Device) -> ClDevice:
         """The opened device. Raises DeviceError where there is none of that index."""
         index = _CURRENT.get() if where.index is None else where.index
-        opened = self._open.get(index)
-        if opened is None:
+        found = self._open.get(index)
+        if found is None:
             with self._lock:
                 devices = self._devices()
                 if index >= len(devices):
                     raise DeviceError(f"{where} does not exist: opencl has {len(devices)} device(s)")
-                opened = self._open.get(index) or self._open.setdefault(index, ClDevice(devices[index], index))
-        return opened
+                found = self._open.get(index) or self._open.setdefault(index, ClDevice(devices[index], index))
+        return found
 
     def device_count(self) -> int:
         return len(self._devices())
@@ -70,7 +70,7 @@ class OpenCLBackend(Backend):
         return None if device.index is None or device.index == _CURRENT.get() else _current(device.index)
 
     def synchronize(self, device: Device) -> None:
-        self.place(device).finish()
+        self.opened(device).finish()
 
     def close(self) -> None:
         """Finish what is queued and forget the devices; arrays that are still alive keep theirs."""
@@ -81,7 +81,7 @@ class OpenCLBackend(Backend):
     # ---- memory
 
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> ClArray:
-        return new_array(self.place(device), tuple(shape), dtype, None if strides is None else tuple(strides))
+        return new_array(self.opened(device), tuple(shape), dtype, None if strides is None else tuple(strides))
 
     def strided(self, root: ClArray, shape: Ints, strides: Ints, offset: int) -> ClArray:
         return root.view(tuple(shape), tuple(strides), offset)
@@ -180,7 +180,9 @@ def fill(target: ClArray, value: Any) -> None:
         place.fill(target, element_bytes(value, target.dtype))
     elif place.supports(target.dtype):
         kind = TYPES[target.dtype]
-        call, count = packed(0, target.shape, (target.strides,), (target.offset,), numbers=(kind.bits(value, place.double),))
+        call, count = packed(
+            0, target.shape, (target.strides,), (target.offset,), numbers=(kind.bits(value, place.double),)
+        )
         place.start("move", target.dtype, "fill", call, (target.buffer,), count)
     else:
         one = new_array(place, (1,), target.dtype)
@@ -202,7 +204,7 @@ def element_bytes(value: Any, dtype: DType) -> bytes:
 def _copy_through_host(target: ClArray, source: ClArray) -> None:
     """Conversions that OpenCL C has no type for: complex numbers, and float64 where the device has none."""
     dense = source if source.is_contiguous else contiguous(source)
-    values = elements.decode(dense.place.read(dense), source.dtype)
+    values = elements.decode(memoryview(dense.place.read(dense)), source.dtype)
     if source.dtype.name.startswith("complex") and not target.dtype.name.startswith("complex"):
         values = [v if target.dtype.name == "bool" else v.real for v in values]
     data = b"".join(element_bytes(v, target.dtype) for v in values)

@@ -38,7 +38,9 @@ def merged(shape: Ints, strides: tuple[Ints, ...]) -> tuple[int, int, Ints, Ints
             sizes.append(length)
             steps.append(step)
     if len(sizes) > DIMS:
-        raise ShapeError(f"opencl: shape {list(shape)} has more than {DIMS} dimensions that cannot be merged; use contiguous()")
+        raise ShapeError(
+            f"opencl: shape {list(shape)} has more than {DIMS} dimensions that cannot be merged; use contiguous()"
+        )
     if not sizes:
         sizes, steps = [1], [(0,) * len(strides)]
     pad = (0,) * (DIMS - len(sizes))
@@ -74,7 +76,10 @@ def packed(
     ), positions  # fmt: skip
 
 
-def raw(op: int, count: int, sizes: Ints, steps: Sequence[Ints], bases: Sequence[int], numbers: Sequence[int], extra: Sequence[int]) -> bytes:
+def raw(
+    op: int, count: int, sizes: Ints, steps: Sequence[Ints], bases: Sequence[int], numbers: Sequence[int],
+    extra: Sequence[int],
+) -> bytes:  # fmt: skip
     """The struct for kernels that read sizes and steps in their own way (matmul)."""
     flat: Ints = ()
     for operand in range(OPERANDS):

@@ -15,9 +15,7 @@ _BLOCK = 4  # rows and columns of results per work-item, as in the template
 _GROUP = (8, 8, 1)
 
 
-def product(
-    a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1
-) -> None:
+def product(a: ClArray, b: ClArray, out: ClArray, added: ClArray | None = None, alpha: Any = 1, beta: Any = 1) -> None:
     """Queue `alpha * a @ b + beta * added` for three-dimensional a, b, out; `added` broadcasts to `out`."""
     place = out.place
     batches, rows, columns = out.shape
@@ -32,9 +30,15 @@ def product(
     numbers = (kind.bits(alpha, place.double), kind.bits(beta, place.double))
     sizes = (rows, columns, a.shape[2])
     call = raw(0, batches, sizes, steps, bases, numbers, (int(alpha != 1), int(beta != 1)))
-    grid = tuple(-(-(-(-n // _BLOCK)) // g) * g for n, g in ((columns, _GROUP[0]), (rows, _GROUP[1])))
+    grid = (_covering(columns, _GROUP[0]), _covering(rows, _GROUP[1]), batches)
     buffers = (out.buffer, a.buffer, b.buffer, None if added is None else added.buffer)
-    place.start_grid("matmul", out.dtype, "matmul", call, buffers, (*grid, batches), _GROUP)
+    place.start_grid("matmul", out.dtype, "matmul", call, buffers, grid, _GROUP)
+
+
+def _covering(length: int, group: int) -> int:
+    """Work-items for `length` rows or columns in blocks, in whole groups."""
+    blocks = (length + _BLOCK - 1) // _BLOCK
+    return (blocks + group - 1) // group * group
 
 
 def batched(array: ClArray) -> ClArray:

@@ -76,9 +76,9 @@ class Indexed:
 
     def __init__(self, array: ClArray, indices: Sequence[ClArray | None]) -> None:
         given = [*indices, *[None] * (len(array.shape) - len(indices))]
-        at = [d for d, index in enumerate(given) if index is not None]
-        self.picked = tuple(int(n) for n in np.broadcast_shapes(*[given[d].shape for d in at]))
-        parts = [(given[d], array.shape[d], array.strides[d]) for d in at]
+        parts = [(i, array.shape[d], array.strides[d]) for d, i in enumerate(given) if i is not None]
+        at = [d for d, i in enumerate(given) if i is not None]
+        self.picked = tuple(int(n) for n in np.broadcast_shapes(*[index.shape for index, _, _ in parts]))
         self.found = places("index", self.picked, parts, from_end=True)
         together = at == list(range(at[0], at[-1] + 1))
         first = at[0] if together else 0  # index arrays that do not stand together go first
@@ -106,7 +106,9 @@ def index(self: ClArray, indices: Sequence[ClArray | None], out: ClArray) -> Non
     take(self, picks.spread(picks.array_strides), picks.found, found, out)
 
 
-def index_put(self: ClArray, indices: Sequence[ClArray | None], values: ClArray, accumulate: bool, out: ClArray) -> None:
+def index_put(
+    self: ClArray, indices: Sequence[ClArray | None], values: ClArray, accumulate: bool, out: ClArray
+) -> None:
     """self with values at self[indices]."""
     if out is not self:
         copy(out, self)

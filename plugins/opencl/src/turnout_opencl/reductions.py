@@ -185,7 +185,11 @@ def find(op: int, self: ClArray, dims: Ints, indices: ClArray, values: ClArray |
     """Queue where the largest (0) or smallest (1) elements are, counted within the dims in row-major order."""
     split = Split(self, dims)
     kept = split.kept
-    targets = (dense_strides(indices, kept), split.kept_strides, (0,) * len(kept) if values is None else dense_strides(values, kept))
+    targets = (
+        dense_strides(indices, kept),
+        split.kept_strides,
+        (0,) * len(kept) if values is None else dense_strides(values, kept),
+    )
     nowhere = (0,) * len(split.inner)
     bases = (indices.offset, self.offset, 0 if values is None else values.offset)
     call, count = packed(op, kept, targets, bases, (split.inner, (nowhere, split.inner_strides, nowhere)))

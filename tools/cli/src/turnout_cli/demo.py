@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from turnout_cli.digits import Classifier, Digits
 
 HIDDEN = 128
+PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 
 
 @click.command
@@ -28,16 +29,17 @@ HIDDEN = 128
 @click.option(
     "--seed", default=0, show_default=True, help="Of the split, the initial weights and the order of batches."
 )
+@click.option("--amp", type=click.Choice(list(PRECISIONS)), help="Mixed precision: forwards in bfloat16 or float16.")
 @click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file."
 )
 @facts
-def demo(device: str | None, epochs: int, seed: int, plot: Path | None, as_json: bool) -> None:
+def demo(device: str | None, epochs: int, seed: int, amp: str | None, plot: Path | None, as_json: bool) -> None:
     """Train a classifier for handwritten digits, then show what the dispatcher did."""
     _need("sklearn", "scikit-learn", "demo")
     if plot is not None:
         _need("matplotlib", "matplotlib", "plot")
-    found = train(device or _default_device(), epochs, seed, quiet=as_json)
+    found = train(device or _default_device(), epochs, seed, PRECISIONS.get(amp or ""), quiet=as_json)
     if plot is not None:
         from turnout_cli.plot import draw
 
@@ -62,14 +64,15 @@ def _default_device() -> str:
     return str(default_device())
 
 
-def train(device: str, epochs: int, seed: int, *, quiet: bool = False) -> dict[str, Any]:
-    """Train and test; everything that the demo prints, as data."""
+def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet: bool = False) -> dict[str, Any]:
+    """Train and test; everything that the demo prints, as data. `amp` names the lower precision of the forwards."""
     import turnout
+    from turnout.dtypes import dtype_named
     from turnout_cli import digits
 
     generator = turnout.Generator(device).manual_seed(seed)
     data = digits.load(device, generator)
-    model = digits.Classifier(HIDDEN, device, generator)
+    model = digits.Classifier(HIDDEN, device, generator, None if amp is None else dtype_named(amp))
     optimiser = digits.Momentum(model.parameters, digits.LEARNING_RATE)
     losses: list[float] = []
     seconds: list[float] = []
@@ -92,6 +95,7 @@ def train(device: str, epochs: int, seed: int, *, quiet: bool = False) -> dict[s
             digits.train_step(model, optimiser, *batch)
     return {
         "device": str(data.images.device),
+        "amp": amp,
         "seed": seed,
         "epochs": epochs,
         "parameters": sum(p.numel() for p in model.parameters),
@@ -138,7 +142,8 @@ def _confusion(model: Classifier, data: Digits) -> list[list[int]]:
 def _explanation(model: Classifier, data: Digits) -> str:
     import turnout
 
-    return str(turnout.explain(turnout.addmm, model.bias1, data.images, model.weight1.t()))
+    with model.precision():
+        return str(turnout.explain(turnout.addmm, model.bias1, data.images, model.weight1.t()))
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -45,9 +45,16 @@ def load(device: str, generator: turnout.Generator) -> Digits:
 
 
 class Classifier:
-    """64 -> hidden -> 10 with a rectifier between; the parameters are plain tensors that require gradients."""
+    """64 -> hidden -> 10 with a rectifier between; the parameters are plain tensors that require gradients.
 
-    def __init__(self, hidden: int, device: str, generator: turnout.Generator) -> None:
+    `amp` is the lower precision of its `precision` context, None for none.
+    """
+
+    def __init__(
+        self, hidden: int, device: str, generator: turnout.Generator, amp: turnout.DType | None = None
+    ) -> None:
+        self.amp = amp
+
         def uniform(outputs: int, inputs: int) -> Tensor:
             bound = math.sqrt(6 / inputs)  # keeps the variance through a rectifier (He et al. 2015)
             values = turnout.rand((outputs, inputs), generator=generator, device=device)
@@ -61,6 +68,10 @@ class Classifier:
     @property
     def parameters(self) -> list[Tensor]:
         return [self.weight1, self.bias1, self.weight2, self.bias2]
+
+    def precision(self) -> turnout.autocast:
+        """The context of a forward: mixed precision where it was asked for."""
+        return turnout.autocast(self.weight1.device.type, self.amp, enabled=self.amp is not None)
 
     def __call__(self, images: Tensor) -> Tensor:
         """Logits [n, 10]."""
@@ -89,7 +100,8 @@ class Momentum:
 
 def train_step(model: Classifier, optimiser: Momentum, images: Tensor, labels: Tensor) -> Tensor:
     """One step; the loss before it."""
-    loss = functional.cross_entropy(model(images), labels)
+    with model.precision():
+        loss = functional.cross_entropy(model(images), labels)
     loss.backward()
     optimiser.step()
     return loss.detach()
@@ -106,5 +118,5 @@ def batches(digits: Digits, generator: turnout.Generator) -> Iterator[tuple[Tens
 
 def predict(model: Classifier, images: Tensor) -> list[int]:
     """The digit of each image."""
-    with turnout.no_grad():
+    with turnout.no_grad(), model.precision():
         return [int(digit) for digit in model(images).argmax(1).tolist()]

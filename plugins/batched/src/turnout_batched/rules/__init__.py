@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_batched.rules import indexing, losses, products, reductions, views
+from turnout_batched.rules import decompositions, indexing, products, reductions, views
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
 
 KERNEL = object()
@@ -132,13 +132,16 @@ RULES: dict[str, Any] = {
 }
 
 DECOMPOSED: dict[str, Any] = {
-    "mse_loss": losses.mse_loss,
-    "mse_loss_backward": losses.mse_loss_backward,
-    "nll_loss_forward": losses.nll_loss_forward,
-    "nll_loss_backward": losses.nll_loss_backward,
+    "fill.Tensor": decompositions.fill,
+    "mse_loss": decompositions.mse_loss,
+    "mse_loss_backward": decompositions.mse_loss_backward,
+    "nll_loss_forward": decompositions.nll_loss_forward,
+    "nll_loss_backward": decompositions.nll_loss_backward,
     **dict.fromkeys((
-        "fill.Tensor", "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward",
-        "rand_like", "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero",
+        "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward",
+        "rand_like", "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero", "uniform",
+        "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "zeros.out", "ones.out", "full.out", "eye.out", "eye.m_out",
+        "scalar_tensor.out", "rand.out", "rand.generator_out", "randn.out", "randn.generator_out", "randint.out",
     ), KERNEL),
 }
 

@@ -125,7 +125,7 @@ def spread(
 ) -> tuple[Tensor, int]:
     """var and std."""
     x, ndim = _ready(size, dims, self)
-    made = call(x, _dims(dim, x, ndim), correction=correction, keepdim=keepdim)
+    made = call(x, _dims(dim, x, ndim), correction, keepdim)
     return (_kept(made, ndim) if keepdim else made), 0
 
 

@@ -1,4 +1,4 @@
-"""Losses, as what they are made of: these get the tensors of one example, and call operators on them.
+"""Operators as what they are made of: these get the tensors of one example, and call operators on them.
 
 A decomposition is a plain function of the operator's arguments; batched tensors go through it like any others.
 """
@@ -10,6 +10,12 @@ from typing import Any
 from turnout.generated import operators as aten
 from turnout.shapes.losses import MEAN, NONE
 from turnout.tensors import Tensor
+
+
+def fill(self: Tensor, value: Tensor) -> Tensor:
+    """fill.Tensor: self says shape and dtype only."""
+    made: Tensor = aten.clone(aten.to__dtype(aten.expand(value, self.shape), self.dtype))
+    return made
 
 
 def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:

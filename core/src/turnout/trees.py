@@ -1,0 +1,116 @@
+"""Nested tuples, lists and dicts of tensors: flat, and put together again. What `turnout.func` takes and returns.
+
+A leaf is anything else. Named tuples are kept. A *prefix* of a tree has a leaf where the tree may have a whole branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+LEAF = None  # the structure of a leaf
+
+
+class Structure:
+    """The shape of a tree: the kind of node, and its branches; LEAF for a leaf."""
+
+    __slots__ = ("branches", "keys", "kind")
+
+    def __init__(self, kind: type, keys: tuple[Any, ...], branches: tuple[Any, ...]) -> None:
+        self.kind = kind
+        self.keys = keys
+        self.branches = branches
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Structure):
+            return NotImplemented
+        return (self.kind, self.keys, self.branches) == (other.kind, other.keys, other.branches)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _is_named(kind: type) -> bool:
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _node(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
+    """The keys and branches of a node, None for a leaf. Dicts are taken in the order of their keys."""
+    kind = type(value)
+    if kind is dict:
+        return tuple(value), tuple(value.values())
+    if kind is tuple or kind is list or _is_named(kind):
+        return tuple(range(len(value))), tuple(value)
+    return None
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves in order, and the structure that `unflatten` puts them back into."""
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves)
+
+
+def _flatten(tree: Any, leaves: list[Any]) -> Any:
+    node = _node(tree)
+    if node is None:
+        leaves.append(tree)
+        return LEAF
+    return Structure(type(tree), node[0], tuple([_flatten(branch, leaves) for branch in node[1]]))
+
+
+def unflatten(structure: Any, leaves: list[Any]) -> Any:
+    """A tree of this structure with these leaves."""
+    rest = iter(leaves)
+    return _build(structure, lambda: next(rest))
+
+
+def _build(structure: Any, leaf: Callable[[], Any]) -> Any:
+    if structure is LEAF:
+        return leaf()
+    parts = [_build(branch, leaf) for branch in structure.branches]
+    if structure.kind is dict:
+        return dict(zip(structure.keys, parts, strict=True))
+    if _is_named(structure.kind):
+        return structure.kind(*parts)
+    return structure.kind(parts)
+
+
+def map_leaves(function: Callable[..., Any], tree: Any) -> Any:
+    """The tree with `function(leaf)` in place of each leaf."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [function(leaf) for leaf in leaves])
+
+
+def spread(prefix: Any, structure: Any) -> list[Any] | None:
+    """The leaves of a prefix, each repeated for the branch that it stands for; None where it is no prefix of the structure."""
+    if _node(prefix) is None:
+        return [prefix] * _count(structure)
+    if structure is LEAF:
+        return None
+    keys, branches = _node(prefix) or ((), ())
+    found: list[Any] = []
+    if structure.kind is dict:
+        if type(prefix) is not dict or set(keys) != set(structure.keys):
+            return None
+        branches = tuple([prefix[key] for key in structure.keys])
+    elif type(prefix) is dict or len(keys) != len(structure.keys):
+        return None
+    for branch, part in zip(branches, structure.branches, strict=True):
+        below = spread(branch, part)
+        if below is None:
+            return None
+        found += below
+    return found
+
+
+def _count(structure: Any) -> int:
+    return 1 if structure is LEAF else sum([_count(branch) for branch in structure.branches])
+
+
+def paths(structure: Any, place: str = "") -> list[str]:
+    """What each leaf is called, from `place` on: "[0]['w']"."""
+    if structure is LEAF:
+        return [place]
+    names = []
+    for key, branch in zip(structure.keys, structure.branches, strict=True):
+        names += paths(branch, f"{place}[{key!r}]")
+    return names

@@ -1,0 +1,11 @@
+"""Mixed precision. `rules` is the table: which operator runs in which dtype, per device.
+
+| module | holds |
+|---|---|
+| `plugin` | activation |
+| `rules` | operator -> policy, for each device type |
+| `kernels` | from a policy to the kernel of one operator |
+| `casts` | which tensors are cast, and the cache of casts |
+| `contexts` | the state of this context: dtypes, the cache |
+| `service` | what `turnout.amp` offers |
+"""

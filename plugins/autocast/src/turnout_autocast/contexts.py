@@ -1,0 +1,83 @@
+"""The state of autocast in this context: the dtype per device type, and the cache of casts.
+
+What switches the casts on is core's: the switch of Autocast<B> in DISPATCH. A thread or task sees its own state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from turnout.devices import device
+from turnout.dtypes import DType, bfloat16, dtype_named, float16
+from turnout.errors import DTypeError
+from turnout.keys import AUTOCAST, KEYS
+from turnout.state import DISPATCH
+from turnout_autocast import errors
+from turnout_autocast.casts import Cache
+from turnout_autocast.rules import lower_dtype_of
+
+LOWER_PRECISIONS = (bfloat16, float16)
+
+
+class Settings:
+    """What the contexts entered so far say. Never changed: an inner context makes another one.
+
+    dtypes         device type -> lower precision
+    cache          of the outermost context, shared by those inside it
+    cache_enabled  whether casts are kept now
+    """
+
+    __slots__ = ("cache", "cache_enabled", "dtypes")
+
+    def __init__(self, dtypes: dict[str, DType], cache: Cache | None, cache_enabled: bool) -> None:
+        self.dtypes = dtypes
+        self.cache = cache
+        self.cache_enabled = cache_enabled
+
+
+SETTINGS: ContextVar[Settings] = ContextVar("turnout_autocast.settings", default=Settings({}, None, True))  # noqa: B039
+
+
+def enter(device_type: str, dtype: DType | None, cache_enabled: bool | None) -> Callable[[], None]:
+    """Switch casting on for one device type; returns the undo. Raises DTypeError for a dtype that is no lower precision."""
+    backend = device(device_type).backend.name  # activates it
+    outer = SETTINGS.get()
+    lower = get_autocast_dtype(device_type) if dtype is None else dtype
+    if lower not in LOWER_PRECISIONS:
+        # differs from torch: that warns and casts nothing, so a misspelt dtype trains in full precision unnoticed
+        raise DTypeError(errors.not_lower(device_type, dtype))
+    include, keep = DISPATCH.get()
+    settings = Settings(
+        {**outer.dtypes, device_type: lower},
+        outer.cache or Cache(include),
+        outer.cache_enabled if cache_enabled is None else bool(cache_enabled),
+    )
+    switch = KEYS.switch_bit(AUTOCAST + backend)
+    entered = SETTINGS.set(settings)
+    switched = DISPATCH.set((include | switch, keep))
+
+    def leave() -> None:
+        DISPATCH.reset(switched)
+        SETTINGS.reset(entered)
+
+    return leave
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """The lower precision of a device type: of the innermost context for it, else its default."""
+    found = SETTINGS.get().dtypes.get(device_type)
+    return dtype_named(lower_dtype_of(device_type)) if found is None else found
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether casts of weights are kept until the outermost context is left."""
+    return SETTINGS.get().cache_enabled
+
+
+def clear_autocast_cache() -> None:
+    """Forget the casts that the outermost context keeps."""
+    cache: Any = SETTINGS.get().cache
+    if cache is not None:
+        cache.clear()

@@ -1,0 +1,121 @@
+"""From a policy to the kernel of one operator at Autocast<B>.
+
+A kernel switches the casts of its device off, casts, and calls the operator again: its key set is computed from the tensors
+that the casts made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from turnout.dtypes import DType, float32
+from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.keys import AUTOCAST, KEYS
+from turnout.registry import REGISTRY, tensors_in
+from turnout.state import DISPATCH
+from turnout.tensors import Tensor
+from turnout_autocast import rules
+from turnout_autocast.casts import cast, is_eligible, promoted
+from turnout_autocast.contexts import SETTINGS, get_autocast_dtype
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+    Policy = Callable[[list[Any]], None]
+
+
+def specialize(op: Operator, key: str) -> Any:
+    """What stands at one Autocast<B> for one operator: its policy's kernel, or FALLTHROUGH when it is on no list."""
+    device_type = REGISTRY.backends[key.removeprefix(AUTOCAST)].device_type
+    policy = rules.rules_of(device_type).get(_short(op)) if op.namespace == "aten" else None
+    if policy is None:
+        return FALLTHROUGH
+    return Kernel(_kernel(op, key, _POLICIES[policy](op, device_type)), INTERNAL, label=f"autocast to {policy}")
+
+
+def _short(op: Operator) -> str:
+    return f"{op.name}.{op.overload}" if op.overload else op.name
+
+
+def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
+    off = ~KEYS.switch_bit(key)
+
+    def call_in_other_dtype(ks: int, *args: Any) -> Any:
+        values = list(args)
+        include, keep = DISPATCH.get()
+        token = DISPATCH.set((include & off, keep))
+        try:
+            policy(values)
+            return op.call_boxed(tuple(values))
+        finally:
+            DISPATCH.reset(token)
+
+    return call_in_other_dtype
+
+
+def _tensor_positions(op: Operator) -> tuple[int, ...]:
+    return tuple(i for i, a in enumerate(op.schema.arguments) if str(a.type).startswith("Tensor"))
+
+
+def _lower(op: Operator, device_type: str) -> Policy:
+    positions = _tensor_positions(op)
+
+    def cast_to_lower(values: list[Any]) -> None:
+        dtype = get_autocast_dtype(device_type)
+        for i in positions:
+            values[i] = cast_value(dtype, values[i], device_type)
+
+    return cast_to_lower
+
+
+def _float32(op: Operator, device_type: str) -> Policy:
+    positions = _tensor_positions(op)
+
+    def cast_to_float32(values: list[Any]) -> None:
+        for i in positions:
+            values[i] = cast_value(float32, values[i], device_type)
+
+    return cast_to_float32
+
+
+def _float32_result(op: Operator, device_type: str) -> Policy:
+    at = next(i for i, a in enumerate(op.schema.arguments) if a.name == "dtype")
+
+    def ask_for_float32(values: list[Any]) -> None:
+        if values[at] is None and is_eligible(values[0], device_type):
+            values[at] = float32
+
+    return ask_for_float32
+
+
+def _promote(op: Operator, device_type: str) -> Policy:
+    positions = _tensor_positions(op)
+
+    def cast_to_widest(values: list[Any]) -> None:
+        tensors = list(tensors_in([values[i] for i in positions]))
+        dtype = promoted(get_autocast_dtype(device_type), tensors, device_type)
+        for i in positions:
+            values[i] = cast_value(dtype, values[i], device_type)
+
+    return cast_to_widest
+
+
+_POLICIES: dict[str, Callable[[Operator, str], Policy]] = {
+    rules.LOWER: _lower,
+    rules.FLOAT32: _float32,
+    rules.FLOAT32_RESULT: _float32_result,
+    rules.PROMOTE: _promote,
+}
+
+
+def cast_value(dtype: DType, value: Any, device_type: str) -> Any:
+    """A tensor cast when it is eligible, and lists of tensors element by element; anything else as it is."""
+    if isinstance(value, (list, tuple)):
+        return [cast_value(dtype, each, device_type) for each in value]
+    if not isinstance(value, Tensor) or not is_eligible(value, device_type) or value.dtype is dtype:
+        return value
+    settings = SETTINGS.get()
+    if settings.cache is None or not settings.cache_enabled or dtype is float32:
+        return cast(value, dtype)
+    return settings.cache.cast(value, dtype, cast)

@@ -1,0 +1,60 @@
+"""What `turnout.amp` offers while this plugin is active."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnout.dtypes import FLOAT, DType
+from turnout.errors import CallError, DTypeError
+from turnout.tensors import Tensor
+from turnout_autocast import errors
+from turnout_autocast.casts import promoted
+from turnout_autocast.contexts import clear_autocast_cache, enter, get_autocast_dtype, is_autocast_cache_enabled
+from turnout_autocast.kernels import cast_value
+
+
+def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any:
+    """A tensor in `dtype` when autocast may cast it, from the cache when it is there; else the tensor itself.
+
+    value        a tensor, None, or a list or tuple of them (which gives a list)
+    device_type  only tensors on such devices are cast; each tensor's own if left out
+
+    Eligible are floating tensors other than float64. For the kernels of operators at Autocast<B>, which call it with their
+    own key excluded. Raises DTypeError when `dtype` is not floating, CallError for other values.
+    """
+    _require_floating("cached_cast", dtype)
+    if isinstance(value, (list, tuple)):
+        return [cached_cast(dtype, each, device_type) for each in value]
+    if value is None:
+        return None
+    if not isinstance(value, Tensor):
+        raise CallError(errors.not_castable(value))
+    return cast_value(dtype, value, value.device.type if device_type is None else device_type)
+
+
+def cached_cast_all(dtype: DType, args: tuple[Any, ...], device_type: str) -> tuple[Any, ...]:
+    """All arguments of a call, eligible tensors in `dtype`; what the rules of `turnout.library.register_autocast` do."""
+    return tuple([cast_value(dtype, value, device_type) for value in args])
+
+
+def promote_type(dtype: DType, *values: Tensor | None | Sequence[Tensor], device_type: str | None = None) -> DType:
+    """The widest dtype among `dtype`, a lower precision, and the eligible tensors: that dtype, or float32.
+
+    float64 and other tensors that autocast does not cast are not counted. Raises DTypeError when `dtype` is not floating.
+    """
+    _require_floating("promote_type", dtype)
+    tensors = [t for v in values for t in (v if isinstance(v, (list, tuple)) else (v,)) if isinstance(t, Tensor)]
+    for tensor in tensors:
+        dtype = promoted(dtype, [tensor], tensor.device.type if device_type is None else device_type)
+    return dtype
+
+
+def _require_floating(what: str, dtype: Any) -> None:
+    if not isinstance(dtype, DType) or dtype.category != FLOAT:
+        raise DTypeError(errors.not_floating(what, dtype))
+
+
+__all__ = [
+    "cached_cast", "cached_cast_all", "clear_autocast_cache", "enter", "get_autocast_dtype", "is_autocast_cache_enabled", "promote_type",
+]  # fmt: skip

@@ -1,0 +1,283 @@
+"""What stands at Batched for each operator: its rule, a decomposition, or a loop over the examples.
+
+`specialize` decides, in this order: a row of the tables in `rules`; in-place and out variants by their functional operator;
+a CompositeImplicitAutograd kernel, called with the batched tensors; a loop, with a warning once per operator.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from turnout.generated import operators as aten
+from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
+from turnout.keys import EXPLICIT, IMPLICIT
+from turnout.registry import tensors_in
+from turnout.state import LEVELS
+from turnout.tensors import Tensor
+from turnout_batched import errors
+from turnout_batched.rules import DECOMPOSED, KERNEL, REFUSED, RULES
+from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
+from turnout_batched.values import BATCHED, batched_tensor
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+    from turnout_batched.levels import Level
+
+    Call = Callable[..., Any]
+
+# How many calls ran as loops, by operator. The lock also says which of several threads warns.
+LOOPS: Counter[str] = Counter()
+_COUNTING = threading.Lock()
+
+
+def specialize(op: Operator) -> Any:
+    """The kernel of one operator at Batched, or FALLTHROUGH for those that take no tensors."""
+    if not any(str(a.type).startswith("Tensor") for a in op.schema.arguments):
+        return FALLTHROUGH
+    fn, how = _decide(op)
+    return Kernel(fn, INTERNAL, label=f"{how} of {op.qualified_name}")
+
+
+def _decide(op: Operator) -> tuple[Call, str]:
+    name = op.qualified_name.removeprefix("aten::")
+    if name in REFUSED:
+        return _refuse(op, REFUSED[name]), "refusal"
+    if name in RULES:
+        return by_rule(op, _ready(RULES[name], op)), "batching rule"
+    if name in DECOMPOSED:
+        return _decomposed(op, DECOMPOSED[name]), "decomposition"
+    kind = op.schema.kind
+    functional = functional_of(op) if kind in ("inplace", "out") else None
+    if functional is not None:
+        short = functional.qualified_name.removeprefix("aten::")
+        if kind == "out":
+            return _into_out(op, functional), "functional variant"
+        if RULES.get(short) in (unary, pointwise, choice, masking):
+            return by_rule(op, partial(writing, _positional(op))), "batching rule"
+        if IMPLICIT not in op.kernels and (short in RULES or short in DECOMPOSED or IMPLICIT in functional.kernels):
+            return _into_self(op, functional), "functional variant"
+    if IMPLICIT in op.kernels:
+        return bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Batched"), "decomposition"
+    return _loop(op), "loop"
+
+
+def _ready(rule: Any, op: Operator) -> Call:
+    made: Call = partial(rule, _positional(op)) if getattr(rule, "takes_call", False) else rule
+    return made
+
+
+def _positional(op: Operator) -> Call:
+    """The operator's call with all arguments positionally, as rules get them."""
+    names = [a.name for a in op.schema.arguments if a.kwarg_only]
+    split = len(op.schema.arguments) - len(names)
+    stub = op.call
+    if not names:
+        return stub
+
+    def call(*args: Any) -> Any:
+        return stub(*args[:split], **dict(zip(names, args[split:], strict=False)))
+
+    return call
+
+
+def functional_of(op: Operator) -> Operator | None:
+    """The functional operator with the same arguments, but for outputs."""
+    schema = op.schema
+    name = op.name.removesuffix("_") if schema.kind == "inplace" else op.name
+    packet = op.registry.packet(op.namespace, name)
+    wanted = [(a.name, str(a.type)) for a in schema.arguments if a not in schema.out_arguments]
+    for other in packet or ():
+        if other.schema.kind == "functional" and [(a.name, str(a.type)) for a in other.schema.arguments] == wanted:
+            return other
+    return None
+
+
+# ---- the level of a call
+
+
+def top_level(args: tuple[Any, ...]) -> Level:
+    """The innermost level among the arguments. Raises VmapError when it is not active here."""
+    level: Any = None
+    for tensor in tensors_in(args):
+        if tensor.keys & BATCHED:
+            found = tensor.array.level
+            if level is None or found.num > level.num:
+                level = found
+    if level not in LEVELS.get():
+        raise errors.VmapError(errors.escaped(level.num))
+    top: Level = level
+    return top
+
+
+def _check_written(op: Operator, mutated: tuple[int, ...], args: tuple[Any, ...], level: Level) -> None:
+    """What is written must be batched at every level that something else is batched at: here, the innermost."""
+    for i in mutated:
+        for tensor in tensors_in((args[i],)):
+            if not (tensor.keys & BATCHED and tensor.array.level is level):
+                raise errors.VmapError(errors.captured_write(op.qualified_name, op.schema.arguments[i].name))
+
+
+def mutated_by(op: Operator) -> tuple[int, ...]:
+    """The positions of arguments that an operator writes into."""
+    return tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)
+
+
+# ---- rules
+
+
+def by_rule(op: Operator, rule: Call) -> Call:
+    """Peel the innermost level, do the call on the values, wrap the results."""
+    mutated = mutated_by(op)
+
+    def call_rule(ks: int, *args: Any) -> Any:
+        level = top_level(args)
+        values = list(args)
+        dims: list[Any] = [None] * len(values)
+        for i, arg in enumerate(args):
+            if isinstance(arg, Tensor):
+                if arg.keys & BATCHED and arg.array.level is level:
+                    batched = arg.array
+                    values[i], dims[i] = batched.value, batched.bdim
+            elif arg.__class__ is list or arg.__class__ is tuple:
+                values[i], dims[i] = _peeled(arg, level)
+        if mutated:
+            _check_written(op, mutated, args, level)
+        made, bdim = rule(level.size, dims, *values)
+        return args[mutated[0]] if made is None else wrapped(made, bdim, level)
+
+    return call_rule
+
+
+def _peeled(items: Any, level: Level) -> tuple[Any, Any]:
+    """A list's values and their batch dims; as it is, and None, when it holds no tensors."""
+    values, dims = [], []
+    for item in items:
+        here = isinstance(item, Tensor) and item.keys & BATCHED and item.array.level is level
+        values.append(item.array.value if here else item)
+        dims.append(item.array.bdim if here else None)
+    return values, dims
+
+
+def wrapped(made: Any, bdim: int | None, level: Level) -> Any:
+    """A rule's result, or several, as examples of the level."""
+    if isinstance(made, list):
+        return [wrapped(each, bdim, level) for each in made]
+    if isinstance(made, tuple):
+        return tuple([wrapped(each, bdim, level) for each in made])
+    return made if bdim is None else batched_tensor(made, bdim, level)
+
+
+# ---- through other operators
+
+
+def _decomposed(op: Operator, made_of: Any) -> Call:
+    mutated = mutated_by(op)
+    if made_of is KERNEL:
+        call = bind(op.registry.winner(op, EXPLICIT, op.kernels[EXPLICIT]), op, "Batched")
+    else:
+
+        def call(ks: int, *args: Any) -> Any:
+            return made_of(*args)
+
+    def decompose(ks: int, *args: Any) -> Any:
+        level = top_level(args)
+        if mutated:
+            _check_written(op, mutated, args, level)
+        return call(ks, *args)
+
+    return decompose
+
+
+def _into_self(op: Operator, functional: Operator) -> Call:
+    mutated = mutated_by(op)
+
+    def write_result(ks: int, *args: Any) -> Any:
+        _check_written(op, mutated, args, top_level(args))
+        aten.copy_(args[0], functional.call_boxed(args))
+        return args[0]
+
+    return write_result
+
+
+def _into_out(op: Operator, functional: Operator) -> Call:
+    mutated = mutated_by(op)
+    kept = [i for i in range(len(op.schema.arguments)) if i not in mutated]
+
+    def write_outputs(ks: int, *args: Any) -> Any:
+        from turnout.native.wrappers import check_result_dtype
+        from turnout.shapes.specs import Out
+
+        _check_written(op, mutated, args, top_level(args))
+        made = functional.call_boxed(tuple([args[i] for i in kept]))
+        outs = [args[i] for i in mutated]
+        for out, value in zip(outs, made if isinstance(made, (list, tuple)) else (made,), strict=True):
+            check_result_dtype(op, Out(value.shape, value.dtype), out)
+            if out.shape != value.shape:
+                raise errors.VmapError(errors.out_shape(op.qualified_name, out.shape, value.shape))
+            aten.copy_(out, value)
+        return outs[0] if len(outs) == 1 else tuple(outs)
+
+    return write_outputs
+
+
+def _refuse(op: Operator, why: str) -> Call:
+    def refuse(ks: int, *args: Any) -> Any:
+        top_level(args)
+        raise errors.VmapError(errors.unmappable(op.qualified_name, why))
+
+    return refuse
+
+
+# ---- loops
+
+
+def _loop(op: Operator) -> Call:
+    mutated = mutated_by(op)
+
+    def call_per_example(ks: int, *args: Any) -> Any:
+        level = top_level(args)
+        _check_written(op, mutated, args, level)
+        _count_loop(op)
+        if not level.size:
+            raise errors.VmapError(errors.empty_loop(op))
+        results = [op.call_boxed(tuple([_example(arg, i, level) for arg in args])) for i in range(level.size)]
+        if op.schema.kind == "inplace":
+            return args[0]
+        return _stacked(op, results, level)
+
+    return call_per_example
+
+
+def _count_loop(op: Operator) -> None:
+    with _COUNTING:
+        LOOPS[op.qualified_name] += 1
+        first = LOOPS[op.qualified_name] == 1
+    if first:
+        warnings.warn(errors.slow_loop(op), errors.LoopWarning, stacklevel=4)
+
+
+def _example(arg: Any, i: int, level: Level) -> Any:
+    if isinstance(arg, Tensor):
+        if arg.keys & BATCHED and arg.array.level is level:
+            return aten.select__int(arg.array.value, arg.array.bdim, i)
+        return arg
+    if isinstance(arg, (list, tuple)):
+        return [_example(each, i, level) for each in arg]
+    return arg
+
+
+def _stacked(op: Operator, results: list[Any], level: Level) -> Any:
+    first = results[0]
+    if first is None:
+        return None
+    if isinstance(first, (list, tuple)):
+        parts = [_stacked(op, list(each), level) for each in zip(*results, strict=True)]
+        return parts if isinstance(first, list) else tuple(parts)
+    if not isinstance(first, Tensor):
+        raise errors.VmapError(errors.no_tensors(op))
+    return batched_tensor(aten.stack(results, 0), 0, level)

@@ -1,0 +1,139 @@
+"""`vmap`: wrap the arguments, run the function once, unwrap the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from turnout import trees
+from turnout.generated import operators as aten
+from turnout.tensors import Tensor
+from turnout_batched import errors
+from turnout_batched.levels import Level, check_active, moved
+from turnout_batched.values import BATCHED, batched_tensor
+
+Function = Callable[..., Any]
+
+
+def vmap(func: Function, in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None) -> Function:
+    """See `turnout.func.vmap`."""
+    if not callable(func):
+        raise errors.VmapArgumentError(errors.not_callable(func))
+    if randomness not in ("error", "same", "different"):
+        raise errors.VmapArgumentError(errors.bad_randomness(randomness))
+    if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+        raise errors.VmapArgumentError(errors.chunk(chunk_size))
+
+    @wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = trees.flatten(args)
+        names = trees.paths(structure)
+        dims = _in_dims(in_dims, args, structure, leaves, names)
+        size = _size(leaves, dims, names)
+        if chunk_size is None or size <= chunk_size:
+            return _run(func, leaves, dims, structure, kwargs, size, out_dims, randomness)
+        results = []
+        for start in range(0, size, chunk_size):
+            count = min(chunk_size, size - start)
+            part = [v if d is None else aten.slice__Tensor(v, d, start, start + count, 1) for v, d in zip(leaves, dims, strict=True)]
+            results.append(_run(func, part, dims, structure, kwargs, count, out_dims, randomness))
+        return _joined(results, out_dims)
+
+    return mapped
+
+
+# ---- what goes in
+
+
+def _in_dims(in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[Any], names: list[str]) -> list[int | None]:
+    """The batch dim of each leaf, counted from the front."""
+    if not args:
+        raise errors.VmapArgumentError(errors.no_arguments())
+    if isinstance(in_dims, list):
+        in_dims = tuple(in_dims)
+    if isinstance(in_dims, tuple) and len(in_dims) != len(args):
+        raise errors.VmapArgumentError(errors.in_dims_count(len(in_dims), len(args)))
+    found = trees.spread(in_dims, structure)
+    if found is None:
+        raise errors.VmapArgumentError(errors.dims_structure("in_dims", "the arguments"))
+    return [_in_dim(d, leaf, "argument " + name) for d, leaf, name in zip(found, leaves, names, strict=True)]
+
+
+def _in_dim(dim: Any, leaf: Any, place: str) -> int | None:
+    if dim is None:
+        return None
+    if not isinstance(dim, int) or isinstance(dim, bool):
+        raise errors.VmapArgumentError(errors.dim_kind("in_dims", place, dim))
+    if not isinstance(leaf, Tensor):
+        raise errors.VmapArgumentError(errors.dim_of_other(place, dim, leaf))
+    return _in_range("in_dims", place, dim, leaf.ndim)
+
+
+def _in_range(what: str, place: str, dim: int, ndim: int) -> int:
+    if not -ndim <= dim < ndim:
+        raise errors.VmapArgumentError(errors.dim_range(what, place, dim, ndim))
+    return dim + ndim if dim < 0 else dim
+
+
+def _size(leaves: list[Any], dims: list[int | None], names: list[str]) -> int:
+    sizes = [
+        ("argument " + name, leaf.shape[d]) for name, leaf, d in zip(names, leaves, dims, strict=True) if d is not None
+    ]
+    if not sizes:
+        raise errors.VmapArgumentError(errors.nothing_mapped())
+    if any(n != sizes[0][1] for _, n in sizes):
+        raise errors.VmapArgumentError(errors.sizes_differ(sizes))
+    return sizes[0][1]
+
+
+def _run(
+    func: Function, leaves: list[Any], dims: list[int | None], structure: Any, kwargs: dict[str, Any], size: int, out_dims: Any,
+    randomness: str,
+) -> Any:  # fmt: skip
+    level = Level(size, randomness)
+    with level:
+        batched = [v if d is None else batched_tensor(v, d, level) for v, d in zip(leaves, dims, strict=True)]
+        result = func(*trees.unflatten(structure, batched), **kwargs)
+    return _out(result, out_dims, level)
+
+
+# ---- what comes out
+
+
+def _out(result: Any, out_dims: Any, level: Level) -> Any:
+    outputs, structure = trees.flatten(result)
+    found = trees.spread(out_dims, structure)
+    if found is None:
+        raise errors.VmapArgumentError(errors.dims_structure("out_dims", "the result"))
+    names = ["the result" + path for path in trees.paths(structure)]
+    made = [_unwrapped(v, d, name, level) for v, d, name in zip(outputs, found, names, strict=True)]
+    return trees.unflatten(structure, made)
+
+
+def _unwrapped(value: Any, dim: Any, place: str, level: Level) -> Any:
+    if not isinstance(value, Tensor):
+        raise errors.VmapArgumentError(errors.output_kind(place, value))
+    if dim is not None and (not isinstance(dim, int) or isinstance(dim, bool)):
+        raise errors.VmapArgumentError(errors.dim_kind("out_dims", place, dim))
+    batched = value.array if value.keys & BATCHED else None
+    if batched is None or batched.level is not level:
+        if batched is not None:
+            check_active(batched.level)
+        if dim is None:
+            return value
+        at = _in_range("out_dims", place, dim, value.ndim + 1)
+        return moved(aten.expand(value, (level.size, *value.shape)), 0, at)
+    if dim is None:
+        raise errors.VmapArgumentError(errors.output_batched(place))
+    return moved(batched.value, batched.bdim, _in_range("out_dims", place, dim, batched.value.ndim))
+
+
+def _joined(results: list[Any], out_dims: Any) -> Any:
+    """The results of several chunks, one behind the other along their batch dims."""
+    _, structure = trees.flatten(results[0])
+    columns = zip(*[trees.flatten(result)[0] for result in results], strict=True)
+    dims = trees.spread(out_dims, structure) or []
+    return trees.unflatten(
+        structure, [c[0] if d is None else aten.cat(list(c), d) for c, d in zip(columns, dims, strict=True)]
+    )

@@ -1,0 +1,24 @@
+"""Activation: the fallbacks of Batched and BatchedMode, how tensors are lowered, and the service behind `turnout.vmap`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from turnout.kernels import INTERNAL
+from turnout.plugins import hookimpl
+from turnout.state import install_lowering
+
+if TYPE_CHECKING:
+    from turnout.registry import Library
+
+
+@hookimpl
+def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+    """Register everything."""
+    from turnout_batched import kernels, levels, randomness, service
+
+    library.fallback("Batched", None, form=INTERNAL, specialize=kernels.specialize, label="vmap")
+    library.fallback("BatchedMode", None, form=INTERNAL, specialize=randomness.specialize, label="randomness of vmap")
+    library.on_undo(install_lowering(levels.lower, levels.raise_))
+    library.service("Batched", service)

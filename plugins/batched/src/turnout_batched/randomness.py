@@ -1,0 +1,90 @@
+"""BatchedMode: what operators that draw random numbers do while a vmap is active.
+
+At a level with "different" the numbers are drawn for all examples at once: tensors are lowered to those levels, sizes get them in
+front, and the result is raised again. At a level with "same" the operator runs as for one example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from turnout.generated import operators as aten
+from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.state import DISPATCH, LEVELS
+from turnout.tensors import Tensor
+from turnout_batched import errors
+from turnout_batched.levels import MODE, lower, raise_
+from turnout_batched.values import BATCHED
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
+# Operators without the tag whose kernels call some with it, below keys that must not see what those return.
+_DRAWING = frozenset({"aten::native_dropout"})
+
+
+def specialize(op: Operator) -> Any:
+    """The kernel of one operator at BatchedMode; FALLTHROUGH for those that draw no random numbers."""
+    if "nondeterministic_seeded" not in op.tags and op.qualified_name not in _DRAWING:
+        return FALLTHROUGH
+    return Kernel(_drawing(op), INTERNAL, label=f"randomness of {op.qualified_name}")
+
+
+def _drawing(op: Operator) -> Callable[..., Any]:
+    names = [a.name for a in op.schema.arguments]
+    written = next((i for i, a in enumerate(op.schema.arguments) if a.is_write), None)
+    sized = names.index("size") if "size" in names else None
+
+    def draw(ks: int, *args: Any) -> Any:
+        levels = LEVELS.get()
+        if any(level.randomness == "error" for level in levels):
+            raise errors.VmapError(errors.random_refused(op.qualified_name))
+        different = tuple([level for level in levels if level.randomness == "different"])
+        include, keep = DISPATCH.get()
+        token = DISPATCH.set((include & ~MODE, keep & ~MODE))
+        try:
+            if not different:
+                return op.call_boxed(args)
+            if written is not None:
+                _check_written(op, args[written], different)
+            if written is None and sized is None and not any(isinstance(a, Tensor) for a in args):
+                return _one_by_one(op, args, different)
+            values = [lower(a, different) if isinstance(a, Tensor) else a for a in args]
+            if sized is not None:
+                values[sized] = (*[level.size for level in different], *args[sized])
+            made = op.call_boxed(tuple(values))
+            return args[written] if written is not None else _raised(made, different)
+        finally:
+            DISPATCH.reset(token)
+
+    return draw
+
+
+def _raised(made: Any, levels: Any) -> Any:
+    if isinstance(made, (list, tuple)):
+        return tuple([raise_(each, levels) for each in made])
+    return raise_(made, levels)
+
+
+def _check_written(op: Operator, self: Tensor, levels: Any) -> None:
+    """self must be batched at each of the levels: it cannot take several values otherwise."""
+    found = []
+    while self.keys & BATCHED:
+        found.append(self.array.level)
+        self = self.array.value
+    if any(level not in found for level in levels):
+        raise errors.VmapError(errors.random_captured(op.qualified_name))
+
+
+def _one_by_one(op: Operator, args: tuple[Any, ...], levels: Any) -> Any:
+    """A factory whose arguments say no size that could be made larger (randperm)."""
+    sizes = [level.size for level in levels]
+    drawn = [op.call_boxed(args) for _ in range(prod(sizes))]
+    if not drawn:
+        drawn = [op.call_boxed(args)]
+        made = aten.expand(drawn[0], (*sizes, *drawn[0].shape))
+    else:
+        made = aten.reshape(aten.stack(drawn, 0), (*sizes, *drawn[0].shape))
+    return raise_(made, levels)

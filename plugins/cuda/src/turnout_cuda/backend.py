@@ -1,0 +1,119 @@
+"""The backend of device `cuda`: CuPy arrays on NVIDIA GPUs.
+
+Work is queued on CuPy's current stream of the calling thread, so `with cupy.cuda.Stream():` puts operators on a stream of its
+own. Copies to the host wait for that stream; across streams the caller orders work, as with CuPy itself.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from turnout.devices import Device, device
+from turnout.dtypes import DType
+from turnout_arrays import ArrayBackend
+
+Ints = tuple[int, ...]
+_ENUMERATED = 10_000  # elements up to which overlap is found exactly
+
+
+class CUDABackend(ArrayBackend):
+    """`cupy` is the package, `xp` what the kernel library gets (see `turnout_cuda.module`)."""
+
+    name = "CUDA"
+    device_type = "cuda"
+    indexed = True
+    wrapper_module = "turnout_cuda.wrapped"
+
+    def __init__(self, cupy: Any, xp: Any) -> None:
+        super().__init__(xp)
+        self.cupy = cupy
+
+    # ---- devices
+
+    def device_count(self) -> int:
+        return int(self.cupy.cuda.runtime.getDeviceCount())
+
+    def current_device(self) -> Device:
+        return device("cuda", int(self.cupy.cuda.runtime.getDevice()))
+
+    def guard(self, device: Device) -> AbstractContextManager[object] | None:
+        """Makes the device CuPy's current one, unless it is."""
+        if device.index is None or device.index == self.cupy.cuda.runtime.getDevice():
+            return None
+        guard: AbstractContextManager[object] = self.cupy.cuda.Device(device.index)
+        return guard
+
+    def synchronize(self, device: Device) -> None:
+        self.cupy.cuda.Device(self.resolve_device(device).index).synchronize()
+
+    def _on(self, device: Device) -> AbstractContextManager[object]:
+        return self.guard(device) or nullcontext()
+
+    # ---- memory
+
+    def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> Any:
+        with self._on(device):
+            return super().empty(shape, dtype, device, strides)
+
+    def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
+        itemsize = root.dtype.itemsize
+        return self.xp.ndarray(shape, root.dtype, root.data + offset * itemsize, tuple([s * itemsize for s in strides]))
+
+    def partly_overlap(self, a: Any, b: Any) -> bool:
+        if not a.size or not b.size or (a.data.ptr == b.data.ptr and _layout(a) == _layout(b)):
+            return False
+        (a_first, a_end), (b_first, b_end) = _reach(a), _reach(b)
+        if a_end <= b_first or b_end <= a_first or max(a.size, b.size) > _ENUMERATED:
+            return False
+        return not _addresses(a).isdisjoint(_addresses(b))
+
+    # ---- values
+
+    def copy(self, target: Any, source: Any) -> None:
+        if source.dtype.kind == "c" and target.dtype.kind not in "cb":
+            source = source.real
+        if source.device != target.device:
+            source = self.cupy.asarray(source)  # to the current device, which is the target's
+        self.cupy.copyto(target, source, casting="unsafe")
+
+    def to_host(self, array: Any) -> bytes | memoryview:
+        """Waits for the current stream."""
+        data: memoryview = np.ascontiguousarray(self.cupy.asnumpy(array)).reshape(-1).view("u1").data
+        return data
+
+    def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> Any:
+        host = np.frombuffer(data, "u1").view(self.native_dtype(dtype)).reshape(shape)
+        with self._on(device):
+            return self.cupy.asarray(host)
+
+    def kernel_context(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def numpy(self, array: Any) -> Any:
+        """The host cannot reach the memory."""
+        return None
+
+    def random_bits(self, shape: Ints, seed: int, offset: int, device: Device) -> Any:
+        with self._on(device):
+            return super().random_bits(shape, seed, offset, device)
+
+
+def _layout(array: Any) -> tuple[Any, ...]:
+    return tuple((n, s) for n, s in zip(array.shape, array.strides, strict=True) if n > 1)
+
+
+def _reach(array: Any) -> tuple[int, int]:
+    """Its first byte and the one after its last."""
+    first = array.data.ptr
+    return first, first + sum(
+        (n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)
+    ) + array.dtype.itemsize
+
+
+def _addresses(array: Any) -> set[int]:
+    steps = [[i * s for i in range(n)] for n, s in zip(array.shape, array.strides, strict=True)]
+    return {array.data.ptr + sum(step) for step in product(*steps)}

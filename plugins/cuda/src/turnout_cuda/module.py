@@ -1,0 +1,76 @@
+"""`CuPyModule`: CuPy under NumPy's names, with the few that the shared kernel library uses and CuPy has not.
+
+CuPy reduces with functions (`amax`, `any`) where NumPy has `ufunc.reduce`, and adds at repeated indices for some dtypes only.
+Everything else is CuPy's own, looked up when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+# What CuPy adds atomically. Other integers are added in uint64, where sums wrap around to the same bits.
+_ADDED = frozenset({"int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"})
+
+
+class Reducing:
+    """A CuPy ufunc with `reduce` from one of CuPy's functions `reduction(array, axis, out=, keepdims=)`."""
+
+    def __init__(self, ufunc: Any, reduction: Callable[..., Any]) -> None:
+        self._ufunc = ufunc
+        self._reduction = reduction
+        self.__name__ = str(getattr(ufunc, "__name__", ufunc))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._ufunc(*args, **kwargs)
+
+    def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        """Over an axis, several, or all for None, in the array's dtype."""
+        return self._reduction(array, axis, out=out, keepdims=keepdims)
+
+
+class Adding:
+    """CuPy's `add`, whose `at` takes every dtype."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+        self.reduce = cupy.add.reduce
+        self.__name__ = "add"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._cupy.add(*args, **kwargs)
+
+    def at(self, array: Any, indices: Any, values: Any) -> None:
+        """array[indices] += values, where repeated indices add up."""
+        if array.dtype.name in _ADDED:
+            self._cupy.add.at(array, indices, values)
+        elif array.dtype.name == "int64":
+            self._cupy.add.at(array.view("u8"), indices, values.astype("i8").view("u8"))
+        else:
+            wide = array.astype("i8").view("u8")
+            self._cupy.add.at(wide, indices, values.astype("i8").view("u8"))
+            self._cupy.copyto(array, wide, casting="unsafe")
+
+
+class CuPyModule:
+    """The array module that `turnout_arrays` is given."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+        self.add = Adding(cupy)
+        self.maximum = Reducing(cupy.maximum, cupy.amax)
+        self.minimum = Reducing(cupy.minimum, cupy.amin)
+        self.logical_and = Reducing(cupy.logical_and, cupy.all)
+        self.logical_or = Reducing(cupy.logical_or, cupy.any)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cupy, name)
+
+    def errstate(self, **settings: Any) -> Any:
+        """Nothing to do: a GPU raises no floating-point warnings."""
+        return nullcontext()
+
+    def matmul(self, a: Any, b: Any, out: Any = None) -> Any:
+        """CuPy takes the output by keyword only."""
+        return self._cupy.matmul(a, b, out=out)

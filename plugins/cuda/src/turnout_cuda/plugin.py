@@ -1,0 +1,40 @@
+"""Activation, when a CUDA device is first used: only then is CuPy imported, and the driver asked for devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import turnout_arrays
+from turnout.native.tables import register_kernels
+from turnout.plugins import hookimpl
+from turnout_cuda.backend import CUDABackend
+from turnout_cuda.module import CuPyModule
+
+if TYPE_CHECKING:
+    from turnout.registry import Library
+
+
+@hookimpl
+def turnout_available() -> str | None:
+    """Why it cannot work here, or None."""
+    try:
+        import cupy
+    except Exception as error:  # noqa: BLE001 - a CuPy built for other drivers fails in any way
+        return f"CuPy cannot be imported: {error}"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        return f"the CUDA driver reports no device: {error}"
+    return None if count else "the CUDA driver reports no device"
+
+
+@hookimpl
+def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
+    """Register device `cuda`."""
+    import cupy
+
+    xp = CuPyModule(cupy)
+    backend = CUDABackend(cupy, xp)
+    library.backend(backend)
+    register_kernels(library, backend, turnout_arrays.kernels(xp))

@@ -1,0 +1,116 @@
+"""Autocast on the CPU against PyTorch's: membership of the lists, and dtype and values of every operator case."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
+
+import turnout  # noqa: E402
+from operator_cases import CASES, calls  # noqa: E402
+from turnout.registry import REGISTRY, find_operator  # noqa: E402
+from turnout_autocast.rules import ACCELERATOR, CPU  # noqa: E402
+
+# A unit in the last place of the lower precisions, with room for another order of summation.
+TOLERANCES = {"bfloat16": 2e-2, "float16": 4e-3, "float32": 2e-5, "float64": 1e-9}
+
+
+def to_torch(data, dtype):
+    return torch.tensor(data, dtype=getattr(torch, dtype))
+
+
+def to_turnout(data, dtype):
+    return turnout.tensor(data, dtype=turnout.dtypes.dtype_named(dtype), device="cpu")
+
+
+def flat(result):
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def standard_names():
+    return [n.removeprefix("aten::") for n, op in REGISTRY.operators.items() if n.startswith("aten::") and op.is_defined]
+
+
+def listed_by_torch(name, key):
+    try:
+        return torch._C._dispatch_has_kernel_for_dispatch_key(f"aten::{name}", key)
+    except RuntimeError:  # an operator that torch does not have
+        return False
+
+
+@pytest.mark.parametrize(("key", "rules"), [("AutocastCPU", CPU), ("AutocastCUDA", ACCELERATOR)])
+def test_the_lists_have_the_operators_that_torch_lists(key, rules):
+    assert set(rules) == {name for name in standard_names() if listed_by_torch(name, key)}
+
+
+def values(tensor):
+    wide = tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+    return wide.detach().numpy()
+
+
+def own_values(tensor):
+    return (tensor.float() if tensor.dtype in (turnout.bfloat16, turnout.float16) else tensor).detach().numpy()
+
+
+RANDOM = {"bernoulli", "bernoulli.p", "native_dropout", "dropout", "rand_like", "randn_like", "uniform", "random.from"}
+
+
+@pytest.mark.parametrize("lower", ["bfloat16", "float16"])
+@pytest.mark.parametrize("case", [c for c in CASES if c.op not in RANDOM], ids=str)
+def test_dtypes_and_values_under_autocast_are_those_of_torch(case, lower):
+    name, _, overload = case.op.partition(".")
+    theirs = getattr(getattr(torch.ops.aten, name), overload or "default")
+    ours = find_operator(f"aten::{case.op}")
+    dtypes = [*case.dtypes, *((lower,) if case.op in CPU and "float32" in case.dtypes else ())]
+    for dtype in dtypes:
+        pairs = zip(calls(case, dtype, to_torch), calls(case, dtype, to_turnout), strict=True)
+        for (args, kwargs), (own_args, own_kwargs) in pairs:
+            with warnings.catch_warnings(), torch.autocast("cpu", getattr(torch, lower)):
+                warnings.simplefilter("ignore")
+                expected = flat(theirs(*args, **kwargs))
+            with turnout.autocast("cpu", turnout.dtypes.dtype_named(lower)):
+                found = flat(ours(*own_args, **own_kwargs))
+            assert len(found) == len(expected)
+            for e, f in zip(expected, found, strict=True):
+                assert f.dtype.name == str(e.dtype).removeprefix("torch."), (dtype, args)
+                limit = TOLERANCES.get(lower if case.op in CPU and dtype != "float64" else dtype, 1e-6)
+                close = numpy.allclose(own_values(f), values(e), rtol=limit, atol=limit, equal_nan=True)
+                assert close, (dtype, args, f.tolist(), e.tolist())
+
+
+PAIRS = [("float32", "bfloat16"), ("bfloat16", "bfloat16"), ("float64", "float64"), ("float64", "bfloat16"), ("int32", "bfloat16")]
+
+
+@pytest.mark.parametrize("dtypes", PAIRS, ids=lambda pair: "-".join(pair))
+@pytest.mark.parametrize("op", ["cat", "stack"])
+def test_mixed_dtypes_are_promoted_as_by_torch(op, dtypes):
+    with torch.autocast("cpu"):
+        expected = getattr(torch, op)([torch.ones(2, dtype=getattr(torch, d)) for d in dtypes])
+    with turnout.autocast("cpu"):
+        found = getattr(turnout, op)([turnout.ones(2, dtype=getattr(turnout, d)) for d in dtypes])
+    assert found.dtype.name == str(expected.dtype).removeprefix("torch.")
+
+
+@pytest.mark.parametrize("lower", ["bfloat16", "float16"])
+def test_a_step_of_training_has_the_gradients_of_torch_in_dtype_and_value(lower):
+    rng = numpy.random.default_rng(0)
+    data = [rng.standard_normal(shape).astype("float32") for shape in [(5, 4), (3, 4), (3,), (2, 3)]]
+    labels = rng.integers(0, 2, 5)
+
+    def gradients(lib, autocast, tensor):
+        x, w1, b1, w2 = [tensor(d) for d in data]
+        weights = [w1.requires_grad_(), b1.requires_grad_(), w2.requires_grad_()]
+        with autocast("cpu", getattr(lib, lower)):
+            hidden = lib.nn.functional.linear(x, w1, b1).relu()
+            loss = lib.nn.functional.cross_entropy(hidden @ w2.t(), tensor(labels))
+        loss.backward()
+        return [loss, *(w.grad for w in weights)]
+
+    theirs = gradients(torch, torch.autocast, torch.from_numpy)
+    ours = gradients(turnout, turnout.autocast, turnout.from_numpy)
+    for e, f in zip(theirs, ours, strict=True):
+        assert f.dtype.name == str(e.dtype).removeprefix("torch.") == "float32"
+        assert numpy.allclose(own_values(f), values(e), rtol=TOLERANCES[lower], atol=TOLERANCES[lower])

@@ -1,0 +1,217 @@
+"""The contexts of autocast: nesting, decorators, exceptions, threads and tasks, and what they cost where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import turnout
+from turnout import amp, config
+from turnout.state import DISPATCH
+
+
+def ones(*shape, **options):
+    return turnout.ones(*shape, device="cpu", **options)
+
+
+def product():
+    return (ones(2, 2) @ ones(2, 2)).dtype
+
+
+def test_matmul_runs_in_bfloat16_on_the_cpu_and_in_the_given_dtype():
+    with turnout.autocast("cpu"):
+        assert product() is turnout.bfloat16
+    with turnout.autocast("cpu", dtype=turnout.float16):
+        assert product() is turnout.float16
+    assert product() is turnout.float32
+
+
+def test_contexts_nest_and_an_inner_one_can_switch_off_and_on_again():
+    with turnout.autocast("cpu", turnout.float16):
+        with turnout.autocast("cpu", enabled=False):
+            assert product() is turnout.float32
+            assert not amp.is_autocast_enabled("cpu")
+            with turnout.autocast("cpu"):
+                assert product() is turnout.float16, "the dtype is that of the context around"
+        with turnout.autocast("cpu", turnout.bfloat16):
+            assert product() is turnout.bfloat16
+            assert amp.get_autocast_dtype("cpu") is turnout.bfloat16
+        assert product() is turnout.float16
+        assert amp.is_autocast_enabled("cpu")
+    assert amp.get_autocast_dtype("cpu") is turnout.bfloat16
+    assert not amp.is_autocast_enabled("cpu")
+
+
+def test_one_object_can_be_entered_again_inside_itself():
+    context = turnout.autocast("cpu")
+    with context, context:
+        assert product() is turnout.bfloat16
+    assert product() is turnout.float32
+
+
+def test_as_a_decorator_it_is_on_in_the_function_alone():
+    @turnout.autocast("cpu", turnout.float16)
+    def decorated(depth):
+        """Its own documentation."""
+        return product() if depth == 0 else decorated(depth - 1)
+
+    assert decorated(2) is turnout.float16
+    assert decorated.__doc__ == "Its own documentation."
+    assert product() is turnout.float32
+
+
+def test_an_exception_leaves_everything_as_it_was():
+    before = DISPATCH.get()
+    with pytest.raises(KeyError), turnout.autocast("cpu"), turnout.autocast("cpu", turnout.float16):
+        raise KeyError("inside")
+    assert DISPATCH.get() == before
+    with turnout.autocast("cpu"):
+        inside = DISPATCH.get()
+        with pytest.raises(turnout.TurnoutError):
+            ones(2, 3) @ ones(2, 3)
+        assert DISPATCH.get() == inside
+        assert product() is turnout.bfloat16
+    assert DISPATCH.get() == before
+
+
+def test_another_thread_has_no_autocast_and_a_task_keeps_its_own():
+    found = []
+    with turnout.autocast("cpu"):
+        thread = threading.Thread(target=lambda: found.append(product()))
+        thread.start()
+        thread.join()
+    assert found == [turnout.float32]
+
+    async def task(dtype):
+        with turnout.autocast("cpu", dtype, enabled=dtype is not None):
+            for _ in range(5):
+                await asyncio.sleep(0)
+                assert product() is (dtype or turnout.float32)
+
+    async def main():
+        await asyncio.gather(task(turnout.float16), task(None), task(turnout.bfloat16))
+
+    asyncio.run(main())
+
+
+def test_a_dtype_that_is_no_lower_precision_is_an_error_and_changes_nothing():
+    before = DISPATCH.get()
+    with pytest.raises(turnout.errors.DTypeError) as raised, turnout.autocast("cpu", turnout.float32):
+        pass
+    assert str(raised.value) == (
+        "autocast: float32 is not a lower precision for 'cpu'\n"
+        "  to fix  use turnout.bfloat16 or turnout.float16, or enabled=False to run in the dtypes of the tensors"
+    )
+    assert DISPATCH.get() == before
+
+
+def test_a_device_type_that_is_no_text_is_an_error():
+    with pytest.raises(turnout.errors.CallError) as raised:
+        turnout.autocast(3)
+    assert str(raised.value) == "autocast: device_type must be a str such as 'cpu', got int"
+
+
+def test_an_unknown_device_is_an_error_unless_autocast_is_not_enabled():
+    with pytest.raises(turnout.errors.DeviceError), turnout.autocast("nowhere"):
+        pass
+    with turnout.autocast("nowhere", enabled=False):
+        assert product() is turnout.float32
+
+
+def test_a_key_that_configuration_disables_is_an_error_that_names_the_setting():
+    config.set("keys.disable", ["AutocastCPU"])
+    try:
+        with pytest.raises(turnout.errors.DisabledError) as raised, turnout.autocast("cpu"):
+            pass
+        assert "AutocastCPU" in str(raised.value)
+        assert "keys.disable" in str(raised.value)
+    finally:
+        config.unset("keys.disable")
+    with turnout.autocast("cpu"):
+        assert product() is turnout.bfloat16
+
+
+def test_each_backend_has_its_own_switch_and_its_own_lists():
+    def dtypes():
+        x = turnout.ones(2, 2, device="meta", dtype=turnout.float16)
+        return (x @ x.float()).dtype if amp.is_autocast_enabled("meta") else None, x.exp().dtype, product()
+
+    with turnout.autocast("meta"):
+        assert dtypes() == (turnout.float16, turnout.float32, turnout.float32)
+        with turnout.autocast("cpu"):
+            assert dtypes() == (turnout.float16, turnout.float32, turnout.bfloat16)
+    with turnout.autocast("cpu"):
+        assert dtypes() == (None, turnout.float16, turnout.bfloat16)
+
+
+def steps(x, y):
+    return [(s.key, s.verdict) for op in ("mm", "add.Tensor", "cat") for s in _plan(op, x, y).steps]
+
+
+def _plan(name, x, y):
+    op = turnout.registry.find_operator(f"aten::{name}")
+    return op.plan(op.registry.key_set(([x, y],)))
+
+
+def test_outside_of_a_context_calls_take_the_hops_that_they_take_without_the_plugin():
+    x, y = ones(2, 2), ones(2, 2, requires_grad=True)
+    turnout.plugins.require_functionality("Autocast")
+    with_plugin = steps(x, y)
+    explained = [str(turnout.explain(turnout.mm, x, y)), str(turnout.explain(turnout.exp, y))]
+    with turnout.autocast("cpu"):
+        assert steps(x, y) != with_plugin
+        (turnout.mm(x, y), turnout.exp(y))
+    turnout.plugins.deactivate("autocast")
+    try:
+        assert steps(x, y) == with_plugin
+        assert [str(turnout.explain(turnout.mm, x, y)), str(turnout.explain(turnout.exp, y))] == explained
+    finally:
+        turnout.plugins.activate("autocast")
+
+
+def test_operators_on_no_list_fall_through_inside_a_context():
+    x = ones(2)
+    with turnout.autocast("cpu"):
+        assert _plan("add.Tensor", x, x).steps[0].verdict == "fallthrough"
+        assert _plan("mm", x, x).steps[0].verdict == "chosen"
+        assert (x + x).dtype is turnout.float32
+        assert turnout.mm(ones(2, 2), ones(2, 2), out=turnout.empty(2, 2)).dtype is turnout.float32
+
+
+def test_the_plugin_is_not_imported_before_a_context_is_entered():
+    code = (
+        "import sys, turnout\n"
+        "context = turnout.autocast('cpu')\n"
+        "with turnout.autocast('cpu', enabled=False): turnout.ones(2, 2) @ turnout.ones(2, 2)\n"
+        "assert not turnout.amp.is_autocast_enabled('cpu')\n"
+        "assert 'turnout_autocast' not in sys.modules\n"
+        "with context: assert turnout.amp.is_autocast_enabled('cpu')\n"
+        "assert 'turnout_autocast' in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_without_the_plugin_a_context_names_the_package(monkeypatch):
+    from turnout.plugins import manager
+
+    code = (
+        "import turnout\n"
+        "turnout.config.set('plugins.disable', ['autocast'])\n"
+        "try:\n"
+        "    with turnout.autocast('cpu'): pass\n"
+        "except turnout.TurnoutError as error: print(error)\n"
+    )
+    assert manager is not None
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "autocast" in done.stdout
+    assert "plugins.disable" in done.stdout
+
+
+def test_an_unknown_name_of_amp_is_an_attribute_error():
+    with pytest.raises(AttributeError) as raised:
+        amp.autocst
+    assert str(raised.value) == "module 'turnout.amp' has no attribute 'autocst'"

@@ -1,0 +1,153 @@
+"""The CUDA plugin without a GPU: unavailable with the reason, and its backend over a stand-in for CuPy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import cupy_stand_in
+import numpy as np
+import pytest
+
+import operator_cases
+import turnout
+import turnout_arrays
+from operator_cases import CASES, OperatorCase
+from turnout.backends import Backend
+from turnout.dtypes import dtype_named
+from turnout.native.tables import register_kernels
+from turnout.registry import REGISTRY, Library
+from turnout_cuda import plugin
+from turnout_cuda.backend import CUDABackend
+from turnout_cuda.module import CuPyModule
+
+
+class Pretended(CUDABackend):
+    """The backend under a name of its own, so that the tests also run where CUDA is."""
+
+    name = "PRETENDED"
+    device_type = "pretended"
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[Backend]:
+    cupy = cupy_stand_in.Module()
+    xp = CuPyModule(cupy)
+    with Library("pretended") as library:
+        made = Pretended(cupy, xp)
+        made.current_device = lambda: turnout.device("pretended", cupy.cuda.current)  # type: ignore[method-assign]
+        library.backend(made)
+        register_kernels(library, made, turnout_arrays.kernels(xp))
+        yield made
+
+
+# ---- availability
+
+
+def test_nothing_imports_cupy_before_a_cuda_device_is_used() -> None:
+    code = (
+        "import sys, turnout\n"
+        "turnout.ones(2); turnout.plugins.all_plugins(); turnout.device('cuda:0')\n"
+        "assert not {'cupy', 'turnout_cuda'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+def test_without_cupy_the_error_names_the_extra() -> None:
+    with pytest.raises(turnout.errors.PluginError) as caught:
+        turnout.ones(2, device="cuda")
+    manifest = Path(plugin.__file__).with_name("plugin.toml")
+    assert str(caught.value) == (
+        "device 'cuda': the plugin cuda is unavailable\n"
+        "  why     the module cupy is not installed\n"
+        f"  from    turnout-cuda 0.1.0 ({manifest})\n"
+        "  to fix  pip install 'turnout-cuda[cuda12x]', or [cuda13x] for CUDA 13"
+    )
+
+
+def test_no_device_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", cupy_stand_in.Module(0))
+    assert plugin.turnout_available() == "the CUDA driver reports no device"
+    monkeypatch.setitem(sys.modules, "cupy", cupy_stand_in.Module(-1))
+    assert plugin.turnout_available() == (
+        "the CUDA driver reports no device: cudaErrorNoDevice: no CUDA-capable device is detected"
+    )
+    monkeypatch.setitem(sys.modules, "cupy", cupy_stand_in.Module(1))
+    assert plugin.turnout_available() is None
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    assert str(plugin.turnout_available()).startswith("CuPy cannot be imported: ")
+
+
+# ---- over the stand-in
+
+
+def flat(value: Any) -> list[Any]:
+    return [v for part in value for v in flat(part)] if isinstance(value, (tuple, list)) else [value]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backend: Backend) -> None:
+    op = REGISTRY.find(f"aten::{case.op}")
+    for dtype in case.dtypes:
+        here = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t), device="pretended"))
+        there = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t)))
+        for (args, kwargs), (cpu_args, cpu_kwargs) in zip(here, there, strict=True):
+            for got, want in zip(flat(op(*args, **kwargs)), flat(op(*cpu_args, **cpu_kwargs)), strict=True):
+                if isinstance(want, turnout.Tensor):
+                    assert got.device.type == "pretended"
+                    assert type(got.array) is cupy_stand_in.ndarray
+                    assert operator_cases.close(np, got.cpu().numpy(), want.numpy(), case.tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int64", "float64"])
+def test_repeated_indices_add_up_in_every_dtype(dtype: str, backend: Backend) -> None:
+    x = turnout.zeros(3, dtype=dtype_named(dtype), device="pretended")
+    index = turnout.tensor([0, 2, 2], device="pretended")
+    one = turnout.ones(3, dtype=dtype_named(dtype), device="pretended")
+    expected = [True, False, True] if dtype == "bool" else [1, 0, 2]
+    assert x.index_put((index,), one, accumulate=True).tolist() == expected
+
+
+def test_tensors_are_made_on_the_device_that_is_named(backend: Backend) -> None:
+    x = turnout.ones(2, device="pretended:1")
+    assert str(x.device) == "pretended:1"
+    assert x.array.device.id == 1
+    assert (x + x).array.device.id == 1, "operators run under the guard of their tensors' device"
+    with pytest.raises(turnout.errors.DeviceError):
+        x + turnout.ones(2, device="pretended:0")
+    with pytest.raises(turnout.errors.DeviceError, match="pretended:2 does not exist"):
+        turnout.ones(2, device="pretended:2")
+
+
+def test_views_share_memory_and_overlap_is_found(backend: Backend) -> None:
+    x = turnout.arange(6.0, device="pretended").reshape(2, 3)
+    x.t()[1:].mul_(10.0)
+    assert x.tolist() == [[0.0, 10.0, 20.0], [3.0, 40.0, 50.0]]
+    flat_view = x.view(6)
+    with pytest.raises(turnout.errors.AliasError):
+        turnout.add(flat_view[:4], 1.0, out=flat_view[2:])
+
+
+def test_the_host_cannot_reach_the_memory(backend: Backend) -> None:
+    with pytest.raises(turnout.errors.CallError, match=r"numpy: the tensor is on pretended:0; use \.cpu\(\)"):
+        turnout.ones(2, device="pretended").numpy()
+
+
+def test_synchronize_waits_for_the_device(backend: Any) -> None:
+    backend.synchronize(turnout.device("pretended", 1))
+    assert backend.cupy.cuda.waited == [1]
+
+
+def test_gradients_and_random_numbers_are_those_of_cpu(backend: Backend) -> None:
+    def step(device: str) -> Any:
+        generator = turnout.Generator(device).manual_seed(3)
+        x = turnout.randn(4, 3, device=device, generator=generator).requires_grad_()
+        (x @ x.t()).exp().mean().backward()
+        return x.grad.tolist()
+
+    assert np.allclose(step("pretended"), step("cpu"))
