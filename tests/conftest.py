@@ -37,7 +37,10 @@ def _why_not(device_type: str) -> str:
     try:
         plugins.require_device(device_type)
     except (DeviceError, PluginError) as error:
-        return next((line.removeprefix("  why").strip() for line in str(error).splitlines() if line.startswith("  why")), str(error))
+        return next(
+            (line.removeprefix("  why").strip() for line in str(error).splitlines() if line.startswith("  why")),
+            str(error),
+        )
     return ""
 
 

@@ -80,7 +80,7 @@ def _(t):
 def _(t):
     d = Data(t)
     return (
-        t.vmap(lambda a, b: a + b, (1, 0))(d.m, d.q),
+        t.vmap(lambda a, b: a + b, (1, 0))(d.m, d.q[:, :2]),
         t.vmap(lambda a: a * 2, out_dims=1)(d.m),
         t.vmap(lambda a: (a.sum(), a * 2), out_dims=(0, 1))(d.m),
         t.vmap(lambda a, b: (a + b, {"sum": a.sum()}), (-1, None), (1, 0))(d.q, d.c),

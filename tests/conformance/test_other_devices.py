@@ -170,7 +170,9 @@ def test_out_form_fills_what_it_is_given(case: OperatorCase, device: str) -> Non
             if isinstance(expected, type):
                 continue
             for shape in ((0,), None):
-                given = [turnout.empty(e.shape if shape is None else shape, dtype=e.dtype, device=device) for e in expected]
+                given = [
+                    turnout.empty(e.shape if shape is None else shape, dtype=e.dtype, device=device) for e in expected
+                ]
                 returned = flat(out(*args, **kwargs, **dict(zip(names, given, strict=True))))
                 assert all(r is g for r, g in zip(returned, given, strict=True))
                 check(case, device, given, expected, layouts=False)  # an output keeps its own

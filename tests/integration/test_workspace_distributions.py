@@ -22,6 +22,7 @@ ARROWS = {
     "turnout-core": set(),
     "turnout-arrays": {"turnout-core"},
     "turnout-autograd": {"turnout-core"},
+    "turnout-batched": {"turnout-core"},
     "turnout-cli": {"turnout-autograd", "turnout-core", "turnout-cpu"},
     "turnout-cpu": {"turnout-arrays", "turnout-core"},
     "turnout-cuda": {"turnout-arrays", "turnout-core"},

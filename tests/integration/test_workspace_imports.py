@@ -49,6 +49,8 @@ ORDER = [
     "indexing",
     "serialization",
     "modes",
+    "trees",
+    "func",
     "library",
     "explanation",
     "tracing",

@@ -338,3 +338,22 @@ def test_an_option_makes_a_missing_gradient_a_warning_or_nothing(library, x):
     )
     assert x.grad is None
     assert other.grad.tolist() == [1.0] * 3
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, out: turnout.matmul(x, x, out=out),
+        lambda x, out: turnout.softmax(x, 1, out=out),
+        lambda x, out: turnout.outer(x[0], x[0], out=out),
+        lambda x, out: turnout.mm(x, x, out=out),
+    ],
+)
+def test_out_variants_of_composites_refuse_tracked_arguments_like_the_others(call):
+    x = turnout.ones(2, 2, requires_grad=True)
+    out = turnout.zeros(2, 2)
+    with pytest.raises(turnout.autograd.GradientError, match="operators with out= do not record gradients"):
+        call(x, out)
+    assert out.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+    with turnout.no_grad():
+        assert call(x, out) is out

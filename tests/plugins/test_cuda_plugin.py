@@ -94,7 +94,9 @@ def flat(value: Any) -> list[Any]:
 def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backend: Backend) -> None:
     op = REGISTRY.find(f"aten::{case.op}")
     for dtype in case.dtypes:
-        here = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t), device="pretended"))
+        here = operator_cases.calls(
+            case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t), device="pretended")
+        )
         there = operator_cases.calls(case, dtype, lambda d, t: turnout.tensor(d, dtype=dtype_named(t)))
         for (args, kwargs), (cpu_args, cpu_kwargs) in zip(here, there, strict=True):
             for got, want in zip(flat(op(*args, **kwargs)), flat(op(*cpu_args, **cpu_kwargs)), strict=True):
@@ -130,7 +132,7 @@ def test_views_share_memory_and_overlap_is_found(backend: Backend) -> None:
     assert x.tolist() == [[0.0, 10.0, 20.0], [3.0, 40.0, 50.0]]
     flat_view = x.view(6)
     with pytest.raises(turnout.errors.AliasError):
-        turnout.add(flat_view[:4], 1.0, out=flat_view[2:])
+        turnout.add(flat_view[:4], flat_view[:4], out=flat_view[2:])
 
 
 def test_the_host_cannot_reach_the_memory(backend: Backend) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from turnout.errors import CallError
+from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
-from turnout.generated.functions import dropout, embedding, log_softmax, relu, sigmoid, softmax, tanh
+from turnout.generated.functions import embedding, log_softmax, relu, sigmoid, softmax, tanh
 from turnout.generated.nn_functional import gelu, linear, one_hot
 
 TYPE_CHECKING = False
@@ -47,6 +48,11 @@ def nll_loss(
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The mean (or sum, or none) of the squared differences of two tensors that broadcast."""
     return _generated.mse_loss(input, target, _reduction("mse_loss", reduction))
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Zeros a fraction `p` of the elements at random and scales the others by 1 / (1 - p); the input where not `training`."""
+    return _functions.dropout(input, p, training)
 
 
 __all__ = [

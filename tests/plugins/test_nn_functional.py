@@ -1,0 +1,50 @@
+"""`turnout.nn.functional`: reductions as words, and defaults that the operators do not have."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import turnout
+from turnout.errors import CallError
+from turnout.nn import functional
+
+LOGITS = [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+def expected(reduction):
+    losses = [math.log(sum(math.exp(v) for v in row)) - row[t] for row, t in zip(LOGITS, (0, 2), strict=True)]
+    return {"none": losses, "sum": sum(losses), "mean": sum(losses) / 2}[reduction]
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_cross_entropy_and_nll_loss_take_the_reduction_as_a_word(reduction):
+    logits, target = turnout.tensor(LOGITS), turnout.tensor([0, 2])
+    for loss in (
+        functional.cross_entropy(logits, target, reduction=reduction),
+        functional.nll_loss(functional.log_softmax(logits, 1), target, reduction=reduction),
+    ):
+        assert loss.tolist() == pytest.approx(expected(reduction), rel=1e-6)
+
+
+def test_mse_loss_sums_means_or_keeps_the_squares():
+    x, y = turnout.tensor([1.0, 2.0]), turnout.tensor([0.0, 4.0])
+    assert functional.mse_loss(x, y).item() == 2.5
+    assert functional.mse_loss(x, y, "sum").item() == 5.0
+    assert functional.mse_loss(x, y, "none").tolist() == [1.0, 4.0]
+
+
+def test_an_unknown_reduction_is_refused_with_the_words_there_are():
+    with pytest.raises(CallError) as caught:
+        functional.mse_loss(turnout.ones(1), turnout.ones(1), "average")
+    assert str(caught.value) == "mse_loss: argument 'reduction' must be one of none, mean, sum, got 'average'"
+
+
+def test_dropout_keeps_the_input_outside_of_training_and_scales_what_it_keeps():
+    x = turnout.ones(1000)
+    assert functional.dropout(x, training=False).tolist() == x.tolist()
+    turnout.manual_seed(0)
+    kept = functional.dropout(x, 0.25)
+    assert set(kept.tolist()) <= {0.0, pytest.approx(1 / 0.75)}
+    assert 0.2 < (kept == 0).float().mean().item() < 0.3

@@ -1,0 +1,93 @@
+"""Three backends in one process: cpu, opencl, and NumPy under another name."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout.errors import DeviceError
+from turnout.native.tables import register_kernels
+from turnout.registry import Library
+from turnout_arrays import ArrayBackend, kernels
+
+DEVICES = ("cpu", "opencl", "third")
+
+
+class Third(ArrayBackend):
+    """NumPy under another name."""
+
+    name = "THIRD"
+    device_type = "third"
+
+
+@pytest.fixture(autouse=True)
+def three(need_device: Callable[[str], None]) -> Iterator[None]:
+    need_device("opencl")
+    with Library("third") as library:
+        library.backend(backend := Third(np))
+        register_kernels(library, backend, kernels(np))
+        yield
+
+
+@pytest.mark.parametrize(("source", "target"), list(itertools.permutations(DEVICES, 2)))
+def test_copies_go_each_way(source: str, target: str) -> None:
+    x = turnout.arange(6.0, device=source).reshape(2, 3).t()
+    moved = x.to(target)
+    assert moved.device.type == target
+    assert moved.tolist() == x.tolist()
+    written = turnout.zeros(3, 2, device=target)
+    written.copy_(x)
+    assert written.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(DEVICES, 2)))
+def test_mixing_is_an_error_that_names_both(first: str, second: str) -> None:
+    x, y = turnout.ones(2, device=first), turnout.ones(2, device=second)
+    with pytest.raises(DeviceError) as caught:
+        x + y
+    assert f"self on {x.device}, other on {y.device}" in str(caught.value)
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.permutations(DEVICES, 2)))
+def test_gradients_cross_devices(first: str, second: str) -> None:
+    x = turnout.tensor([1.0, 2.0], device=first).requires_grad_()
+    (x.to(second) * 3.0).sum().backward()
+    assert x.grad.device is x.device
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_all_three_compute_the_same_step() -> None:
+    def step(device: str) -> list[float]:
+        generator = turnout.Generator(device).manual_seed(1)
+        weight = turnout.randn(4, 4, device=device, generator=generator).requires_grad_()
+        turnout.tanh(weight @ weight).sum().backward()
+        found: list[float] = weight.grad.tolist()
+        return found
+
+    assert np.allclose(step("opencl"), step("cpu"), rtol=1e-5)
+    assert step("third") == step("cpu")
+
+
+@pytest.mark.parametrize(("disabled", "left"), [("opencl", "cpu"), ("cpu", "meta")])
+def test_each_is_disabled_by_its_name(disabled: str, left: str) -> None:
+    code = (
+        "import turnout\n"
+        f"x = turnout.ones(2, device='opencl'), turnout.ones(2, device={left!r})\n"
+        f"turnout.config.set(plugins__disable=[{disabled!r}])\n"
+        "try:\n"
+        "    turnout.ones(1, device='opencl')\n"
+        "except turnout.errors.PluginError as error:\n"
+        f"    assert {disabled!r} in str(error), error\n"
+        "else:\n"
+        "    raise AssertionError('opencl is there')\n"
+        f"assert turnout.ones(3, device={left!r}).shape == (3,)\n"
+        "turnout.config.unset()\n"
+        "assert turnout.ones(1, device='opencl').tolist() == [1.0]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,315 @@
+"""What is particular to OpenCL: devices, memory, compiled programs, the host fallback. Needs a driver such as PoCL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout import hosting
+from turnout.errors import AliasError, CallError, DeviceError, DTypeError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_a_driver(need_device: Callable[[str], None]) -> None:
+    need_device("opencl")
+
+
+@pytest.fixture(autouse=True)
+def nothing_counted() -> None:
+    hosting.reset_calls()
+
+
+def moved(values: Any) -> turnout.Tensor:
+    return turnout.from_numpy(values).to("opencl")
+
+
+def close(found: turnout.Tensor, expected: Any, tolerance: float = 1e-5) -> bool:
+    return np.allclose(found.cpu().numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+DTYPES = [
+    "float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "bool", "complex64", "complex128",
+]  # fmt: skip
+
+
+# ---- devices
+
+
+def test_nothing_imports_pyopencl_before_an_opencl_device_is_used() -> None:
+    code = (
+        "import sys, turnout\n"
+        "turnout.ones(2); turnout.plugins.all_plugins(); turnout.device('opencl:0')\n"
+        "assert not {'pyopencl', 'turnout_opencl'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_tensors_have_the_index_of_their_device() -> None:
+    assert str(turnout.ones(1, device="opencl").device) == "opencl:0"
+    with pytest.raises(DeviceError, match=r"^opencl:99 does not exist: opencl has "):
+        turnout.ones(1, device="opencl:99")
+
+
+def test_two_devices_do_not_mix_but_for_0_dim_tensors_on_cpu() -> None:
+    x = turnout.ones(2, device="opencl")
+    assert (x + turnout.tensor(2.0)).tolist() == [3.0, 3.0]
+    with pytest.raises(DeviceError) as caught:
+        x + turnout.ones(2)
+    assert str(caught.value).startswith("aten::add.Tensor: tensors on two devices: self on opencl:0, other on cpu")
+
+
+def test_a_context_without_platforms_has_no_devices() -> None:
+    with turnout.config.override({"plugin.opencl.platform": "no such platform"}):
+        turnout.plugins.deactivate("opencl")
+        with pytest.raises(DeviceError, match="opencl has 0 device"):
+            turnout.ones(1, device="opencl")
+    turnout.plugins.deactivate("opencl")
+    assert turnout.ones(1, device="opencl").tolist() == [1.0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_process_says_that_it_cannot() -> None:
+    code = (
+        "import os, turnout\n"
+        "x = turnout.ones(2, device='opencl')\n"
+        "if os.fork() == 0:\n"
+        "    try:\n"
+        "        x + x\n"
+        "    except turnout.errors.DeviceError as error:\n"
+        "        os._exit(7 if 'forked process' in str(error) else 1)\n"
+        "    os._exit(1)\n"
+        "assert os.waitstatus_to_exitcode(os.wait()[1]) == 7"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- memory
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_copies_keep_every_bit_there_and_back(name: str) -> None:
+    dtype = getattr(turnout, name)
+    x = turnout.tensor([[0.0, 1.0, 2.5], [100.7, 3.0, 7.0]]).to(dtype)
+    there = x.to("opencl")
+    assert there.dtype is dtype
+    assert there.cpu().tolist() == x.tolist()
+    assert there.t().cpu().tolist() == x.t().tolist()
+    assert there[:, ::2].cpu().tolist() == x[:, ::2].tolist()
+
+
+@pytest.mark.parametrize("target", DTYPES)
+@pytest.mark.parametrize("source", DTYPES)
+def test_conversions_are_those_of_cpu(source: str, target: str) -> None:
+    x = turnout.tensor([[0.0, 1.0, 2.5], [100.7, 3.0, 7.0]]).to(getattr(turnout, source))
+    wanted = x.to(getattr(turnout, target))
+    assert x.to("opencl").to(getattr(turnout, target)).tolist() == wanted.tolist()
+    assert x.to("opencl").t().to(getattr(turnout, target)).tolist() == wanted.t().tolist()
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_fills_of_dense_and_strided_memory(name: str) -> None:
+    x = turnout.zeros(3, 4, dtype=getattr(turnout, name), device="opencl")
+    x[:, 1::2].fill_(1)
+    x[2].zero_()
+    there = turnout.zeros(3, 4, dtype=getattr(turnout, name))
+    there[:2, 1::2] = 1
+    assert x.tolist() == there.tolist()
+
+
+def test_integers_wrap_around() -> None:
+    x = turnout.full((2,), 250, dtype=turnout.uint8, device="opencl")
+    assert (x + 10).tolist() == [4, 4]
+    assert x.fill_(-1).tolist() == [255, 255]
+
+
+def test_writes_through_views_reach_the_base_and_overlap_is_refused() -> None:
+    x = turnout.arange(6.0, device="opencl")
+    x.view(2, 3).t()[1:].mul_(10.0)
+    assert x.tolist() == [0.0, 10.0, 20.0, 3.0, 40.0, 50.0]
+    with pytest.raises(AliasError):
+        turnout.add(x[:4], x[:4], out=x[2:])
+    assert turnout.add(x[:2], x[:2], out=x[2:4]).tolist() == [0.0, 20.0]
+
+
+def test_the_host_cannot_reach_the_memory() -> None:
+    x = turnout.ones(2, device="opencl")
+    with pytest.raises(CallError, match=r"use \.cpu\(\)\.numpy\(\)"):
+        x.numpy()
+    assert x.numpy(force=True).tolist() == [1.0, 1.0]
+
+
+def test_tensors_are_saved_printed_and_copied(tmp_path: Any) -> None:
+    import copy
+    import pickle
+
+    x = turnout.tensor([1.5, 2.0], device="opencl")
+    assert repr(x) == "tensor([1.5000, 2.0000], device='opencl:0')"
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+        assert str(other.device) == "opencl:0"
+        assert other.tolist() == x.tolist()
+
+
+def test_more_dims_than_a_kernel_has_are_an_error_unless_they_merge() -> None:
+    x = turnout.ones((2,) * 10, device="opencl")
+    assert (x + x).sum().item() == 2048.0
+    with pytest.raises(turnout.errors.ShapeError) as caught:
+        x.permute(list(reversed(range(10)))) + x
+    assert str(caught.value) == (
+        f"opencl: shape {[2] * 10} has more than 8 dimensions that cannot be merged; use contiguous()"
+    )
+
+
+# ---- kernels
+
+
+@pytest.mark.parametrize("shape", [(100_003,), (3, 50_001), (50_001, 3), (2, 30_000, 4), (0,), (3, 0)])
+def test_long_reductions_are_computed_in_two_stages(shape: tuple[int, ...]) -> None:
+    values = np.random.default_rng(0).standard_normal(shape).astype("f4")
+    x = moved(values)
+    wide = values.astype("f8")
+    for dim in (None, *range(len(shape))):
+        assert close(x.sum() if dim is None else x.sum(dim), wide.sum(dim), 1e-4)
+        if values.size:
+            assert close(x.var() if dim is None else x.var(dim), wide.var(dim, ddof=1), 1e-4)
+            assert close(x.amax(() if dim is None else dim), values.max(dim))
+            assert close(x.argmin(dim), values.argmin(dim))
+    if values.size:
+        assert close(x[..., 1:].mean(), wide[..., 1:].mean(), 1e-4)
+
+
+@pytest.mark.parametrize("name", ["float32", "float64", "float16", "bfloat16", "int64", "uint8"])
+def test_matrix_products_of_any_strides(name: str) -> None:
+    dtype = getattr(turnout, name)
+    a, b = (turnout.randint(0, 4, (2, 9, 13)).to(dtype) for _ in range(2))
+    expected = (a.to(turnout.float32) @ b.to(turnout.float32).permute(0, 2, 1)).tolist()
+    found = a.to("opencl") @ b.to("opencl").permute(0, 2, 1)
+    assert found.dtype is dtype
+    assert np.array_equal(np.array(found.tolist()) % 256, np.array(expected) % 256)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_two_byte_floats_are_computed_in_float32_and_rounded_once(name: str) -> None:
+    x = turnout.tensor([0.5, 1.0, 3.0]).to(getattr(turnout, name))
+    for call in (turnout.exp, turnout.sigmoid, lambda t: t * t + t, turnout.sum, lambda t: turnout.softmax(t, 0)):
+        assert call(x.to("opencl")).tolist() == call(x).tolist()
+    assert hosting.calls() == {}
+
+
+def test_an_index_out_of_range_is_an_error() -> None:
+    x = turnout.arange(6, device="opencl")
+    assert x[turnout.tensor([1, -1], device="opencl")].tolist() == [1, 5]
+    for call in (
+        lambda index: x[index],
+        lambda index: x.index_put((index,), index),
+    ):
+        with pytest.raises(IndexError) as caught:
+            call(turnout.tensor([0, 9], device="opencl"))
+        assert str(caught.value) == "index: index 9 is out of bounds for a dimension of size 6"
+    with pytest.raises(IndexError) as caught:
+        x.gather(0, turnout.tensor([-1], device="opencl"))
+    assert str(caught.value) == "gather: index -1 is out of bounds for a dimension of size 6"
+    with pytest.raises(IndexError) as caught:
+        turnout.nn.functional.nll_loss(turnout.ones(2, 3, device="opencl"), turnout.tensor([0, 3], device="opencl"))
+    assert str(caught.value) == "nll_loss: target 3 is out of bounds for 3 classes"
+
+
+def test_division_of_integers_by_zero_is_an_error() -> None:
+    x = turnout.arange(3, device="opencl")
+    with pytest.raises(ZeroDivisionError) as caught:
+        x // x
+    assert str(caught.value) == "integer division by zero"
+
+
+def test_repeated_indices_add_up_in_order_and_the_last_write_stands() -> None:
+    x = turnout.zeros(3, device="opencl")
+    index = turnout.tensor([2, 0, 2], device="opencl")
+    values = turnout.tensor([1.0, 2.0, 3.0], device="opencl")
+    assert x.index_put((index,), values, accumulate=True).tolist() == [2.0, 0.0, 4.0]
+    assert x.index_put((index,), values).tolist() == [2.0, 0.0, 3.0]
+    assert x.scatter_add(0, index, values).tolist() == [2.0, 0.0, 4.0]
+
+
+def test_random_numbers_are_those_of_cpu() -> None:
+    def draws(device: str) -> Any:
+        generator = turnout.Generator(device).manual_seed(11)
+        options = {"device": device, "generator": generator}
+        return turnout.rand(1000, **options).tolist(), turnout.randint(1 << 40, (5,), **options).tolist()
+
+    assert draws("opencl") == draws("cpu")
+
+
+def test_threads_share_the_kernels() -> None:
+    x = turnout.arange(100.0, device="opencl")
+    wrong: list[int] = []
+
+    def work(factor: int) -> None:
+        for _ in range(50):
+            if (x * factor + factor).sum().item() != 4950.0 * factor + 100 * factor:
+                wrong.append(factor)
+
+    threads = [threading.Thread(target=work, args=(factor,)) for factor in (1, 2, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+# ---- what runs on the host
+
+
+def test_operators_without_a_kernel_run_on_cpu_and_are_counted() -> None:
+    x = turnout.tensor([3.0, 1.0, 2.0], device="opencl")
+    values, indices = x.sort()
+    assert (values.tolist(), indices.tolist()) == ([1.0, 2.0, 3.0], [1, 2, 0])
+    assert str(values.device) == "opencl:0"
+    assert hosting.calls() == {("aten::sort.stable", "opencl", "cpu"): 1}
+    assert "runs on cpu, copied there and back" in str(turnout.explain(turnout.nonzero, x))
+
+
+def test_dtypes_without_kernels_run_on_cpu_row_by_row() -> None:
+    x = turnout.tensor([1 + 2j, 3.0], dtype=turnout.complex64, device="opencl")
+    assert (x * x).tolist() == [-3 + 4j, 9 + 0j]
+    assert hosting.calls() == {("aten::mul.out", "opencl", "cpu"): 1}
+
+
+def test_the_host_fallback_can_be_switched_off() -> None:
+    turnout.plugins.deactivate("opencl")
+    try:
+        with turnout.config.override({"plugin.opencl.host_fallback": False}):
+            x = turnout.tensor([3.0, 1.0], device="opencl")
+            assert (x + x).tolist() == [6.0, 2.0]
+            with pytest.raises(turnout.errors.NoKernelError):
+                x.sort()
+            with pytest.raises(DTypeError) as caught:
+                turnout.ones(2, dtype=turnout.complex64, device="opencl").exp()
+            assert str(caught.value) == (
+                "exp.out: opencl does not compute in complex64; plugin.opencl.host_fallback = true lets it run on cpu"
+            )
+    finally:
+        turnout.plugins.deactivate("opencl")
+
+
+def test_a_model_is_trained_without_the_host() -> None:
+    generator = turnout.Generator("opencl").manual_seed(0)
+    options = {"device": "opencl", "generator": generator}
+    x, true = turnout.randn(64, 8, **options), turnout.randn(8, 3, **options)
+    labels = (x @ true).argmax(1)
+    weight = turnout.zeros(8, 3, device="opencl").requires_grad_()
+    for _ in range(60):
+        loss = turnout.nn.functional.cross_entropy(x @ weight, labels)
+        weight.grad = None
+        loss.backward()
+        with turnout.no_grad():
+            weight -= weight.grad
+    assert loss.item() < 0.2
+    assert hosting.calls() == {}
