@@ -46,5 +46,5 @@ def test_dropout_keeps_the_input_outside_of_training_and_scales_what_it_keeps():
     assert functional.dropout(x, training=False).tolist() == x.tolist()
     turnout.manual_seed(0)
     kept = functional.dropout(x, 0.25)
-    assert set(kept.tolist()) <= {0.0, pytest.approx(1 / 0.75)}
+    assert {round(v, 4) for v in kept.tolist()} == {0.0, 1.3333}
     assert 0.2 < (kept == 0).float().mean().item() < 0.3
