@@ -20,7 +20,7 @@ from timing import Side
 
 import turnout
 from turnout.keys import TRACKED
-from turnout.registry import REGISTRY, find_operator
+from turnout.registry import find_operator
 from turnout.state import BELOW_AUTOGRAD, DISPATCH
 from turnout.tensors import Tensor, wrap
 

@@ -1,8 +1,8 @@
 """Programs of nested gradient and batch transforms, written once for several libraries.
 
-Each takes `t`, which has tensors' functions (`tensor`, `where`, ...), `no_grad`, `enable_grad`, `imperative_grad` and the transforms
-`vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`; it returns tensors in nested tuples. Turnout runs them with its own
-transforms, with transforms that are plain loops, and next to PyTorch. The numbers group programs about one thing.
+Each takes `t`, which has tensors' functions (`tensor`, `where`, ...), `no_grad`, `enable_grad`, `imperative_grad` and the
+transforms `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`; it returns tensors in nested tuples. Turnout runs them
+with its own transforms, with transforms that are plain loops, and next to PyTorch. The numbers group programs about one thing.
 """
 
 from __future__ import annotations
@@ -260,7 +260,9 @@ def _(t):
 @program("28 aux, and one tensor twice")
 def _(t):
     d = Data(t)
-    return t.grad(lambda x: (cube(x), x * 2), has_aux=True)(d.x), t.grad(lambda a, b: (a * b * b).sum(), (0, 1))(d.x, d.x)
+    return t.grad(lambda x: (cube(x), x * 2), has_aux=True)(d.x), t.grad(lambda a, b: (a * b * b).sum(), (0, 1))(
+        d.x, d.x
+    )
 
 
 # ---- modes
@@ -331,7 +333,7 @@ def _(t):
     y, pull = t.vjp(lambda x: x.sin() * x.sum(), d.x)
 
     def inner(x):
-        z, back = t.vjp(lambda a: a.sin() * a.sum(), x)
+        _, back = t.vjp(lambda a: a.sin() * a.sum(), x)
         return t.vmap(lambda v: back(v)[0])(d.m)
 
     return (

@@ -121,8 +121,8 @@ def test_vmap_gives_what_the_loop_gives(case: OperatorCase) -> None:
                 continue
             try:
                 loops = [call(*call.example(batches, mix, i)) for i in range(SIZE)]
-            except ShapeError as error:  # view: not every layout can be seen in another shape
-                assert isinstance(raised(lambda: mapped(*batches)), type(error))  # noqa: B023
+            except ShapeError:  # view: not every layout can be seen in another shape
+                assert isinstance(raised(lambda: mapped(*batches)), ShapeError)  # noqa: B023
                 continue
             compare(mapped(*batches), loops, case.tolerance)
 
@@ -130,7 +130,9 @@ def test_vmap_gives_what_the_loop_gives(case: OperatorCase) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_two_levels_give_what_two_loops_give(case: OperatorCase) -> None:
     for call in itertools.islice(calls(case), 2):
-        if case.op in REFUSED or (case.op in ("index.Tensor", "masked_select") and any(t.dtype == "bool" for t in call.tensors)):
+        if case.op in REFUSED or (
+            case.op in ("index.Tensor", "masked_select") and any(t.dtype == "bool" for t in call.tensors)
+        ):
             continue
         both = list(itertools.product(mixes(case.op, call.tensors), repeat=2))
         for outer, inner in random.Random(1).sample(both, min(len(both), MIXES)):
@@ -141,8 +143,8 @@ def test_two_levels_give_what_two_loops_give(case: OperatorCase) -> None:
                     [call(*call.example(row, inner, j)) for j in range(SIZE)]
                     for row in [call.example(given, outer, i) for i in range(2)]
                 ]
-            except ShapeError as error:
-                assert isinstance(raised(lambda: mapped(*given)), type(error))  # noqa: B023
+            except ShapeError:
+                assert isinstance(raised(lambda: mapped(*given)), ShapeError)  # noqa: B023
                 continue
             found = flat(mapped(*given))
             for k, one in enumerate(found):
@@ -173,3 +175,21 @@ def test_no_case_warned_of_a_loop() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert turnout.vmap(turnout.cumsum, (0, None))(turnout.ones(2, 3), 0).shape == (2, 3)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "float32" in c.dtypes], ids=str)
+def test_under_autocast_vmap_computes_in_the_dtypes_of_the_loop(case: OperatorCase) -> None:
+    for sample in case.samples:
+        call = Call(case, sample, "float32")
+        if (
+            not call.tensors
+            or case.op in (*REFUSED, "one_hot")
+            or (case.op in ("index.Tensor", "masked_select") and any(t.dtype == "bool" for t in call.tensors))
+        ):
+            continue
+        mix = (0,) * len(call.tensors)
+        batches = call.batches(mix)
+        with turnout.autocast("cpu", dtype=turnout.bfloat16):
+            expected = [t.dtype for t in flat(call(*call.example(batches, mix, 0)))]
+            found = turnout.vmap(call, mix, randomness=RANDOMNESS.get(case.op, "error"))(*batches)
+        assert [t.dtype for t in flat(found)] == expected

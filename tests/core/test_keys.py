@@ -74,13 +74,17 @@ def test_after_stands_directly_above_and_before_directly_below():
     [
         (
             Functionality("X", after="Autogard"),
-            "functionality X is placed after Autogard, which does not exist; there are Dense, BackendSelect, Fake, Functionalize, "
-            "Python, ADInplaceOrView, AutogradOther, Autograd, Tracer, Batched, BatchedMode",
+            (
+                "functionality X is placed after Autogard, which does not exist; there are Dense, BackendSelect, Fake, "
+                "Functionalize, Python, ADInplaceOrView, AutogradOther, Autograd, Tracer, Batched, BatchedMode"
+            ),
         ),
         (
             Functionality("X"),
-            "functionality X needs a place: before= or after= a functionality of the list, which goes from lowest to highest "
-            "priority",
+            (
+                "functionality X needs a place: before= or after= a functionality of the list, which goes from lowest to "
+                "highest priority"
+            ),
         ),
         (Functionality("Tracer", after="Dense"), "functionality Tracer exists already"),
         (

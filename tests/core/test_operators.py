@@ -119,7 +119,9 @@ def test_the_ambiguous_autogradother_kernel_is_an_error_when_called(registry, li
     [("CPU", "unboxed", True), ("CompositeExplicitAutograd", "unboxed", True), ("CompositeImplicitAutograd", "unboxed", False),
      ("CPU", "array", False), ("Python", "unboxed", True)],
 )  # fmt: skip
-def test_a_kernel_that_calls_operators_runs_below_autograd_when_it_is_reached_from_there(registry, library, key, form, guarded):
+def test_a_kernel_that_calls_operators_runs_below_autograd_when_it_is_reached_from_there(
+    registry, library, key, form, guarded
+):
     seen = []
 
     def kernel(x):
@@ -189,7 +191,7 @@ def test_a_disabled_key_falls_through_and_asking_for_it_is_an_error_that_names_t
             assert op.plan(ks).steps[0].verdict == "disabled by configuration"
             from turnout import plugins
 
-            with pytest.raises(DisabledError, match="keys.disable"):
+            with pytest.raises(DisabledError, match=r"keys\.disable"):
                 plugins.require_functionality("Tracer")
         finally:
             config.unset("keys.disable")
@@ -225,7 +227,7 @@ def test_an_overload_that_does_not_exist_names_those_that_do():
     import turnout
 
     with pytest.raises(UnknownOperatorError) as caught:
-        turnout.ops.aten.exp.Tensor  # noqa: B018
+        turnout.ops.aten.exp.Tensor
     assert str(caught.value) == "aten::exp has no overload 'Tensor'; it has default, out"
     with pytest.raises(UnknownOperatorError, match=r"no operator aten::expp; did you mean aten::exp"):
-        turnout.ops.aten.expp  # noqa: B018
+        turnout.ops.aten.expp

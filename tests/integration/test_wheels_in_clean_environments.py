@@ -143,6 +143,15 @@ def test_cpu_alone_names_the_other_device_to_install(environment):
     assert "pip install turnout-meta" in cpu.error("turnout.ones(2, device='meta')")
 
 
+def test_cpu_alone_names_the_functionality_to_install_and_runs_what_leaves_it_out(environment):
+    cpu = environment("turnout-core", "turnout-cpu")
+    product = "turnout.ones(2, 2) @ turnout.ones(2, 2)"
+    assert "pip install turnout-autocast" in cpu.error(f"with turnout.autocast('cpu'): {product}")
+    assert "pip install turnout-tracer" in cpu.error("turnout.trace(lambda x: x + 1)(turnout.ones(2))")
+    off = f"import turnout\nwith turnout.autocast('cpu', enabled=False): print(({product}).dtype)"
+    assert cpu.python(off) == "turnout.float32\n"
+
+
 def test_core_cpu_and_autograd_differentiate(environment):
     both = environment("turnout-core", "turnout-cpu", "turnout-autograd")
     program = """

@@ -21,13 +21,15 @@ PLANNED: set[str] = set()
 ARROWS = {
     "turnout-core": set(),
     "turnout-arrays": {"turnout-core"},
+    "turnout-autocast": {"turnout-core"},
     "turnout-autograd": {"turnout-core"},
     "turnout-batched": {"turnout-core"},
-    "turnout-cli": {"turnout-autograd", "turnout-core", "turnout-cpu"},
+    "turnout-cli": {"turnout-autocast", "turnout-autograd", "turnout-core", "turnout-cpu"},
     "turnout-cpu": {"turnout-arrays", "turnout-core"},
     "turnout-cuda": {"turnout-arrays", "turnout-core"},
     "turnout-meta": {"turnout-core"},
     "turnout-opencl": {"turnout-core", "turnout-cpu"},
+    "turnout-tracer": {"turnout-core"},
 }
 
 each = pytest.mark.parametrize("one", EVERY, ids=lambda one: one.name)

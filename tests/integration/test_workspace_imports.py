@@ -55,6 +55,7 @@ ORDER = [
     "explanation",
     "tracing",
     "amp",
+    "graphs",
     "python_dispatcher",
     "codegen",
     "__init__",

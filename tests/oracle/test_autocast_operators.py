@@ -31,7 +31,9 @@ def flat(result):
 
 
 def standard_names():
-    return [n.removeprefix("aten::") for n, op in REGISTRY.operators.items() if n.startswith("aten::") and op.is_defined]
+    return [
+        n.removeprefix("aten::") for n, op in REGISTRY.operators.items() if n.startswith("aten::") and op.is_defined
+    ]
 
 
 def listed_by_torch(name, key):
@@ -81,7 +83,13 @@ def test_dtypes_and_values_under_autocast_are_those_of_torch(case, lower):
                 assert close, (dtype, args, f.tolist(), e.tolist())
 
 
-PAIRS = [("float32", "bfloat16"), ("bfloat16", "bfloat16"), ("float64", "float64"), ("float64", "bfloat16"), ("int32", "bfloat16")]
+PAIRS = [
+    ("float32", "bfloat16"),
+    ("bfloat16", "bfloat16"),
+    ("float64", "float64"),
+    ("float64", "bfloat16"),
+    ("int32", "bfloat16"),
+]
 
 
 @pytest.mark.parametrize("dtypes", PAIRS, ids=lambda pair: "-".join(pair))

@@ -157,7 +157,9 @@ def test_values_gradients_and_refusals_are_those_of_torch(seed):
             return  # differs from torch: the same elements in another shape are refused there
         _, name, first, second, unrecorded = step
         n = len(sides[0].tensors)
-        where = f"seed {seed}: " + "; ".join([*trail, f"{n}={name}({int(first * n)},{int(second * n)}){'!' * unrecorded}"])
+        where = f"seed {seed}: " + "; ".join(
+            [*trail, f"{n}={name}({int(first * n)},{int(second * n)}){'!' * unrecorded}"]
+        )
         refused = isinstance(theirs, Exception), isinstance(ours, Exception)
         assert refused[0] == refused[1], f"{where}\n  torch {theirs!r}\n  here  {ours!r}"
         if refused[0]:

@@ -45,7 +45,12 @@ class Torch:
         return torch.autograd.grad(y, x, v, create_graph=True)[0]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+# torch refuses any write into a captured tensor inside of grad; here values that are not tracked may be written.
+REFUSED = {"47 a captured tensor written into, not tracked"}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, when jvp is first used
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in REFUSED])
 def test_programs_give_what_torch_gives(name: str) -> None:
     ours, theirs = trees.flatten(PROGRAMS[name](Turnout())), trees.flatten(PROGRAMS[name](Torch()))
     assert ours[1] == theirs[1]

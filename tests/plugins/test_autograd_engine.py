@@ -201,7 +201,10 @@ def test_what_grad_refuses(x):
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     )
     assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == "gradient 0 has shape [2], its output has shape [3]"
-    assert error_text(lambda: autograd.grad((total, total), x, (None,)), TypeError) == "1 gradients were given for 2 outputs"
+    assert (
+        error_text(lambda: autograd.grad((total, total), x, (None,)), TypeError)
+        == "1 gradients were given for 2 outputs"
+    )
 
 
 def test_backward_with_inputs_reaches_only_those(x):

@@ -160,7 +160,9 @@ def test_saved_tensors_are_checked_and_freed(x):
     h = x * 1
     y = Cube.apply(h).sum()
     h.add_(1)
-    assert refused(y.backward).startswith("Cube: its saved 'saved_tensors[0]', a tensor float64 [3], was changed in place")
+    assert refused(y.backward).startswith(
+        "Cube: its saved 'saved_tensors[0]', a tensor float64 [3], was changed in place"
+    )
 
 
 def test_a_backward_that_is_once_differentiable_cannot_be_differentiated(x):
@@ -188,7 +190,9 @@ def test_a_view_from_a_function_cannot_be_written(x):
     y = x * 1
     head = Head.apply(y)
     assert autograd.grad(head.sum(), x, retain_graph=True)[0].tolist() == [1.0, 1.0, 0.0]
-    assert refused(lambda: head.mul_(2)).startswith("aten::mul_.Scalar: self is a view that Head made in its own forward")
+    assert refused(lambda: head.mul_(2)).startswith(
+        "aten::mul_.Scalar: self is a view that Head made in its own forward"
+    )
 
 
 # ---- operators without a rule

@@ -130,7 +130,9 @@ def test_a_saved_input_that_was_changed_is_named_with_its_versions(x):
 def test_a_saved_output_that_was_changed_is_named(x):
     y = x.exp()
     y.add_(1)
-    assert refused(y.sum().backward).startswith("aten::exp: its saved 'result', a tensor float64 [3], was changed in place")
+    assert refused(y.sum().backward).startswith(
+        "aten::exp: its saved 'result', a tensor float64 [3], was changed in place"
+    )
 
 
 @pytest.mark.parametrize("alias", [lambda y: y[:2], lambda y: y.detach(), lambda y: y.view((3, 1))])

@@ -82,7 +82,7 @@ def test_each_is_disabled_by_its_name(disabled: str, left: str) -> None:
         f"turnout.config.set(plugins__disable=[{disabled!r}])\n"
         "try:\n"
         "    turnout.ones(1, device='opencl')\n"
-        "except turnout.errors.PluginError as error:\n"
+        "except turnout.errors.TurnoutError as error:\n"
         f"    assert {disabled!r} in str(error), error\n"
         "else:\n"
         "    raise AssertionError('opencl is there')\n"

@@ -76,6 +76,16 @@ def test_a_context_without_platforms_has_no_devices() -> None:
     assert turnout.ones(1, device="opencl").tolist() == [1.0]
 
 
+def test_no_driver_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    from turnout_opencl import plugin
+
+    assert plugin.turnout_available() is None
+    monkeypatch.setattr(plugin, "found_devices", list)
+    assert plugin.turnout_available() == (
+        "no OpenCL device was found; install a driver, or `pip install pocl-binary-distribution` for one on the CPU"
+    )
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_process_says_that_it_cannot() -> None:
     code = (

@@ -57,15 +57,19 @@ from turnout.tensors import Tensor as Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout import amp as amp
     from turnout import autograd as autograd
     from turnout import func as func
+    from turnout import graphs as graphs
     from turnout import library as library
     from turnout import nn as nn
     from turnout import schema as schema
+    from turnout.amp import autocast as autocast
     from turnout.explanation import explain as explain
     from turnout.factories import as_tensor as as_tensor
     from turnout.factories import tensor as tensor
     from turnout.func import vmap as vmap
+    from turnout.graphs import trace as trace
     from turnout.interop import from_dlpack as from_dlpack
     from turnout.interop import from_numpy as from_numpy
     from turnout.modes import DispatchMode as DispatchMode
@@ -100,6 +104,7 @@ _LAZY = {
     "from_dlpack": "turnout.interop:from_dlpack",
     "from_numpy": "turnout.interop:from_numpy",
     "func": "turnout.func",
+    "graphs": "turnout.graphs",
     "library": "turnout.library",
     "load": "turnout.serialization:load",
     "manual_seed": "turnout.random:manual_seed",
@@ -108,6 +113,7 @@ _LAZY = {
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",
     "tensor": "turnout.factories:tensor",
+    "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
     "vmap": "turnout.func:vmap",
 }

@@ -38,7 +38,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'turnout.amp' has no attribute {name!r}") from None
 
 
-class autocast:  # noqa: N801 - PyTorch's name
+class autocast:
     """Run operators on one type of device in the dtype that suits them. A context manager and a decorator.
 
     device_type    "cpu", "cuda", ...

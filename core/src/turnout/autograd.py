@@ -86,7 +86,7 @@ class _Mode:
         return in_mode
 
 
-class no_grad(_Mode):  # noqa: N801 - PyTorch's name
+class no_grad(_Mode):
     """Record nothing while entered, at any level. A context manager and a decorator."""
 
     __slots__ = ()
@@ -95,7 +95,7 @@ class no_grad(_Mode):  # noqa: N801 - PyTorch's name
         return 0, allowed
 
 
-class enable_grad(_Mode):  # noqa: N801
+class enable_grad(_Mode):
     """Record again inside `no_grad`: every level that was recording when the innermost level was entered."""
 
     __slots__ = ()
@@ -104,7 +104,7 @@ class enable_grad(_Mode):  # noqa: N801
         return allowed, allowed
 
 
-class set_grad_enabled(_Mode):  # noqa: N801
+class set_grad_enabled(_Mode):
     """`enable_grad` or `no_grad` by a flag; takes effect at once, and is undone on exit when used with `with`."""
 
     __slots__ = ("_before", "_mode")
@@ -129,7 +129,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
         return (enable_grad() if self._mode else no_grad())(function)
 
 
-class inference_mode(_Mode):  # noqa: N801
+class inference_mode(_Mode):
     """`no_grad`, under PyTorch's name for code that will never need gradients.
 
     # differs from torch: results are ordinary tensors and may take part in gradients later; there is no version counter

@@ -215,7 +215,7 @@ def mixed(op: Operator) -> Call:
     def call_mixed(ks: int, *args: Any) -> Any:
         place = one_device(op, args)
         if place is None:
-            raise AssertionError(f"{op.qualified_name}: several backends in {ks:#x} but no tensor")
+            raise DeviceError(texts.generator_elsewhere(op, args))
         moved = tuple(_move(a, place) for a in args)
         keys = op.registry.keys
         ks = ks & ~keys.backend_mask | keys.backend_bit(place.backend.name)

@@ -64,12 +64,12 @@ class Conversions:
         return self.detach()  # type: ignore[no-any-return]
 
     @property
-    def T(self: Any) -> Tensor:  # noqa: N802 - PyTorch's name
+    def T(self: Any) -> Tensor:
         """The dimensions reversed: the transpose of a matrix."""
         return self.permute(tuple(range(len(self.shape) - 1, -1, -1)))  # type: ignore[no-any-return]
 
     @property
-    def mT(self: Any) -> Tensor:  # noqa: N802
+    def mT(self: Any) -> Tensor:
         """The last two dimensions exchanged: a matrix, or a batch of them, transposed. Raises ShapeError below 2 dims."""
         if len(self.shape) < 2:
             raise ShapeError(f"mT needs at least 2 dimensions, this tensor has shape {list(self.shape)}")

@@ -46,6 +46,12 @@ def vmap(
     return made
 
 
+def loop_counts() -> dict[str, int]:
+    """How many calls inside vmap ran once per example, because their operator has no batching rule; by operator."""
+    counts: dict[str, int] = _service("Batched").loop_counts()
+    return counts
+
+
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that gives the gradient of `func`, which returns one number, with respect to some of its arguments.
 
@@ -83,9 +89,7 @@ def linearize(func: Function, *primals: Any) -> Any:
     return _service("Autograd").functional.linearize(func, *primals)
 
 
-def jacrev(
-    func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None
-) -> Function:
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
     """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument."""
     made: Function = _service("Autograd").functional.jacrev(func, argnums, has_aux, chunk_size)
     return made
@@ -102,4 +106,4 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp", "vmap"]
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap"]

@@ -13,6 +13,7 @@ from turnout.devices import Device
 from turnout.dtypes import INT, bool_, int64, uint8
 from turnout.errors import CallError, DimError
 from turnout.generated import operators as aten
+from turnout.keys import KEYS
 from turnout.tensors import Tensor, wrap
 
 
@@ -130,7 +131,7 @@ def _item(item: Any, device: Device) -> Any:
         return item
     if isinstance(item, Tensor):
         dtype = item.dtype
-        if item.ndim == 0 and dtype.category <= INT:
+        if item.ndim == 0 and dtype.category <= INT and not item.keys & _BATCHED:
             return bool(item.item()) if dtype is bool_ or dtype is uint8 else int(item.item())
         if dtype is uint8:
             item = aten.to__dtype(item, bool_)
@@ -149,6 +150,7 @@ def _item(item: Any, device: Device) -> Any:
 
 
 _PLAIN = frozenset({int, bool, slice})
+_BATCHED = KEYS.bit("Batched")  # an index inside vmap is another number for each example
 
 
 def _tensor(data: Any, dtype: Any, device: Device) -> Tensor:

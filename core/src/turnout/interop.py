@@ -109,7 +109,10 @@ def from_numpy(array: Any) -> Tensor:
         warnings.warn(
             "from_numpy: the array is read-only; writing into the tensor will fail", UserWarning, stacklevel=2
         )
-    return wrap(adopted, place.backend.current_device())
+    made = wrap(adopted, place.backend.current_device())
+    if any(length > 1 and stride == 0 for length, stride in zip(made.shape, made.stride(), strict=True)):
+        made.shared_storage()  # its elements share memory: writes must take the path that looks
+    return made
 
 
 # ---- DLPack

@@ -70,6 +70,8 @@ class Universe:
         self.aliases = {alias: frozenset(covered) for alias, covered in aliases.items()}
         self.backends_of = {key: tuple(covered) for key, covered in backends_of.items()}
         for alias, covered in self.aliases.items():
+            if alias in self.rank:
+                raise UniverseError(f"a functionality gives the runtime key {alias}, which is the name of an alias key")
             unknown = sorted(covered - self.rank.keys())
             if unknown:
                 raise UniverseError(f"alias {alias} covers unknown keys: {', '.join(unknown)}")

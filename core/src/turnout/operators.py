@@ -6,7 +6,6 @@ callable and cached; any change to the registry clears the caches it can affect 
 
 from __future__ import annotations
 
-from turnout.errors import calls as texts
 from turnout.errors import (
     CallError,
     NoKernelError,
@@ -14,6 +13,7 @@ from turnout.errors import (
     StaleOperatorError,
     UnknownOperatorError,
 )
+from turnout.errors import calls as texts
 from turnout.kernels import FALLTHROUGH, Kernel, bind
 from turnout.keys import IMPLICIT, TRACKED, UNDEFINED
 from turnout.state import DISPATCH, FRESH
@@ -142,10 +142,10 @@ class Operator:
 
     # ---- calling
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.call(*args, **kwargs)
 
-    def _first_call(self, *args: Any, **kwargs: Any) -> Any:
+    def _first_call(self, /, *args: Any, **kwargs: Any) -> Any:
         """Stands for the stub until the first call compiles it."""
         from turnout.stubs import compile_stub
 
@@ -163,7 +163,7 @@ class Operator:
         except KeyError:
             return self.resolve(ks)
 
-    def redispatch(self, ks: int, *args: Any, **kwargs: Any) -> Any:
+    def redispatch(self, ks: int, /, *args: Any, **kwargs: Any) -> Any:
         """Call with a given key set instead of the one of the arguments and the state."""
         if kwargs or len(args) != len(self.schema.arguments):
             args = self.bind(args, kwargs)
@@ -189,7 +189,7 @@ class Operator:
     def kernel(self, key: str) -> Call:
         """One key's kernel as a function of the schema's arguments, past the dispatcher.
 
-        Raises NoKernelError when nothing serves the key.
+        What the kernel redispatches starts from the key set of the call. Raises NoKernelError when nothing serves the key.
         """
         registry = self.registry
         key = registry.keys.canonical(key)
@@ -198,10 +198,10 @@ class Operator:
             if entry is None or entry.kernel is None or entry.kernel.is_fallthrough:
                 raise NoKernelError(texts.no_kernel_at(self, key))
             call = bind(entry.kernel, self, key)
-        bits = registry.keys.mask(key) if key in registry.keys.universe.rank and key != UNDEFINED else 0
 
         def call_kernel(*args: Any, **kwargs: Any) -> Any:
-            return call(bits, *self.bind(args, kwargs))
+            bound = self.bind(args, kwargs)
+            return call(self.key_set(bound), *bound)
 
         return call_kernel
 
@@ -341,14 +341,14 @@ class Packet:
         self._cache.clear()
         self._schemas = None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             op = self._cache[_type_key(args, kwargs)]
         except (KeyError, TypeError):
             op = self._choose(args, kwargs)
         return op.call(*args, **kwargs)
 
-    def choose(self, *args: Any, **kwargs: Any) -> Operator:
+    def choose(self, /, *args: Any, **kwargs: Any) -> Operator:
         """The overload that a call with these arguments would use. Raises OverloadError when none accepts them."""
         return self._choose(args, kwargs)
 

@@ -7,9 +7,9 @@ everything as it was. `Library` is the one way to change a registry, and `undo` 
 from __future__ import annotations
 
 from turnout.config import LOCK
-from turnout.errors import ConflictError, RegistrationError, UniverseError, UnknownOperatorError
+from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError, UnknownOperatorError
 from turnout.errors import registry as texts
-from turnout.kernels import BOXED, FALLTHROUGH, INTERNAL, UNBOXED, Kernel, LazyFunction
+from turnout.kernels import BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
 from turnout.keys import KEYS, OLD_NAMES, Functionality
 from turnout.operators import Operator, Packet
 
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class Registry:
-    """Everything registered over one key space. The process uses `REGISTRY`, which follows the configuration; tests build others."""
+    """Everything registered over one key space.
+
+    The process uses `REGISTRY`, which follows the configuration; tests build others.
+    """
 
     def __init__(self, keys: KeySpace, *, follows_config: bool = False) -> None:
         self.keys = keys
@@ -346,6 +349,7 @@ class Library:
         UniverseError for an unknown key, ConflictError when another library holds the slot.
         """
         registry = self.registry
+        _check_form(fn, form, made_later=binder is not None)
         qualified = _without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
         kernel = Kernel(
             fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
@@ -395,6 +399,7 @@ class Library:
         Raises RegistrationError when the key has a fallback already.
         """
         registry = self.registry
+        _check_form(fn, form, made_later=specialize is not None)
         kernel = Kernel(fn, form, library=self, tracked_only=tracked_only, calls_operators=calls_operators, label=label)
         with registry.lock:
             key = registry.key_name(key)
@@ -516,10 +521,13 @@ class Library:
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Take back everything, newest first; what was overridden is back. Doing it again does nothing."""
+        """Take back everything, newest first; what was overridden is back. Doing it again does nothing.
+
+        A step that raises (its functionality is the anchor of another library's) does not keep the others from being taken
+        back: the first error is raised at the end, and another `undo` tries those steps again.
+        """
         with self.registry.lock:
-            while self._undo:
-                self._undo.pop()()
+            self._take_back(0)
             self._provided.clear()
 
     def mark(self) -> tuple[int, int]:
@@ -529,9 +537,22 @@ class Library:
     def undo_to(self, mark: tuple[int, int]) -> None:
         """Take back what was registered since `mark`: how a group of registrations is made whole or not at all."""
         with self.registry.lock:
-            while len(self._undo) > mark[0]:
-                self._undo.pop()()
+            self._take_back(mark[0])
             del self._provided[mark[1] :]
+
+    def _take_back(self, until: int) -> None:
+        problem: Exception | None = None
+        left: list[Callable[[], object]] = []
+        while len(self._undo) > until:
+            step = self._undo.pop()
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - an `on_undo` callback may raise anything
+                problem = problem or error
+                left.append(step)
+        self._undo += reversed(left)
+        if problem is not None:
+            raise problem
 
     def __enter__(self) -> Library:
         return self
@@ -545,6 +566,14 @@ class Library:
 
 def _without_key(specialize: Callable[[Operator], Any]) -> Callable[[Operator, str], Any]:
     return lambda op, key: specialize(op)
+
+
+def _check_form(fn: Any, form: str, *, made_later: bool) -> None:
+    """Raise for what no call could ever run. `made_later`: a binder or specialisation makes the function."""
+    if form not in FORMS:
+        raise RegistrationError(f"a kernel's form is one of {', '.join(FORMS)}, got {form!r}")
+    if not made_later and not callable(fn) and fn is not FALLTHROUGH:
+        raise KernelSignatureError(f"a kernel is a function or FALLTHROUGH, got {type(fn).__name__} {fn!r}")
 
 
 def _has_signature(kernel: Kernel) -> bool:

@@ -107,8 +107,8 @@ def _key_set(schema: FunctionSchema) -> list[str]:
     return [f"        ks = {' | '.join(plain) or '0'}", *loops, *_WITH_STATE]
 
 
-# The state of a fresh context adds to tensors' own keys only BackendSelect, which operators with tensors fall through, and excludes
-# nothing: leaving it out saves 40 ns of 800.
+# The state of a fresh context adds to tensors' own keys only BackendSelect, which operators with tensors fall through, and
+# excludes nothing: leaving it out saves 40 ns of 800.
 _WITH_STATE = ("        if state is not FRESH: ks = (ks | state[0]) & state[1]",)
 
 
@@ -174,7 +174,8 @@ def compile_stub(op: Operator) -> Callable[..., Any]:
 STUB_GLOBALS: dict[str, Any] = {
     name: getattr(calling, name)
     for name in (
-        "DISPATCH", "DTYPES", "DType", "Device", "FRESH", "as_bool", "as_bools", "as_device", "as_dtype", "as_float", "as_floats", "as_int",
+        "DISPATCH", "DTYPES", "DType", "Device", "FRESH",
+        "as_bool", "as_bools", "as_device", "as_dtype", "as_float", "as_floats", "as_int",
         "as_ints", "as_scalar", "as_scalars", "as_sequence", "as_str", "miss",
     )
 }  # fmt: skip

@@ -1,7 +1,8 @@
 """`Tensor`: a thin handle on a backend's array, with its key set, device, version, and what functionalities attach.
 
 Creating a tensor is nine stores into slots (see `wrap`). There is no `__init__`, which would cost 50 ns of about 110, and no
-`__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes is an operator; the methods for them are generated.
+`__getattr__`, with which CPython 3.11 cannot specialise attribute loads (300 ns of an addition). Everything that computes is
+an operator; the methods for them are generated.
 """
 
 from __future__ import annotations
@@ -268,10 +269,11 @@ class Tensor(TensorMethods, Conversions):
                 )
             self.set_gmask(self.gmask & ~1)
             return self
-        if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled("Autograd", "Autograd"):
+        key = "Autograd" + self.device.backend.name
+        if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
             from turnout import plugins
 
-            plugins.require_functionality("Autograd")
+            plugins.require_functionality("Autograd", key)
         if self.dtype.category < FLOAT:
             raise DTypeError(
                 f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"

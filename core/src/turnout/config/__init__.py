@@ -10,13 +10,14 @@ This module is what `import turnout` loads: it holds the functions and reads not
 
 from __future__ import annotations
 
+import os
 from _thread import RLock
 from contextvars import ContextVar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import TracebackType
     from typing import Any
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 # The one lock of everything that changes rarely: configuration, plugins, registrations. One and not three: activating a
 # plugin registers kernels, and looking up a kernel may activate a plugin, so two locks would be taken in both orders.
 LOCK = RLock()
+# A child forked while another thread changes something would find the lock taken for good, and the change half made.
+os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 OVERRIDES: ContextVar[Mapping[str, Any] | None] = ContextVar("turnout.config.overrides", default=None)
 _store: Store | None = None
@@ -76,8 +79,8 @@ def set(values: Mapping[str, Any] | None = None, /, **named: Any) -> None:
 
 
 def unset(*names: str) -> None:
-    """Take back what `set` did for these names; without names, for all."""
-    current_store().unset(names)
+    """Take back what `set` did for these names, tables such as "kernels.choose" included; without names, for all."""
+    current_store().unset(tuple(map(_unquoted, names)))
 
 
 def reload() -> None:
@@ -151,4 +154,20 @@ def problem() -> ConfigError | None:
 
 
 def _named(values: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    return {**(values or {}), **{name.replace("__", "."): value for name, value in named.items()}}
+    given = {**(values or {}), **{name.replace("__", "."): value for name, value in named.items()}}
+    return dict(_entries(given, ""))
+
+
+def _entries(values: Mapping[str, Any], table: str) -> Iterator[tuple[str, Any]]:
+    """Settings as the store names them: tables taken apart, keys as in a file without their quotes."""
+    for name, value in values.items():
+        whole = _unquoted(table + str(name))
+        if isinstance(value, dict) and value:
+            yield from _entries(value, whole + ".")
+        else:
+            yield whole, value
+
+
+def _unquoted(name: str) -> str:
+    head, quote, rest = name.partition('"')
+    return head + rest[:-1] if quote and head.endswith(".") and rest.endswith('"') else name

@@ -145,7 +145,8 @@ class Store:
         """Take back what `set` did; without names, all of it."""
         with LOCK:
             before = self.snapshot
-            entries = {name: raw for name, raw in self._set.items() if names and name not in names}
+            tables = tuple(f"{name}." for name in names)
+            entries = {n: raw for n, raw in self._set.items() if names and n not in names and not n.startswith(tables)}
             self._install(before, entries, self._layers or [])
 
     def reload(self) -> None:

@@ -79,7 +79,7 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
     ]  # fmt: skip
     lines.append(f"  kernels       {kernels[0] if kernels else 'none'}")
     lines += [f"                {line}" for line in kernels[1:4]]
-    lines.append(f"  to fix        {_remedy(op, plan)}`turnout table {op.qualified_name}` prints the whole table")
+    lines.append(f"  to fix        {_remedy(op, plan, args)}`turnout table {op.qualified_name}` prints the whole table")
     return "\n".join(lines)
 
 
@@ -87,7 +87,10 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     """Which arguments brought the key that is missing; the state when none did."""
     functionality = plan.functionality
     if functionality is None:
-        return _without_backend(op, args) or ["the call itself: no argument is a tensor"]
+        inactive = _without_backend(op, args)
+        if inactive:
+            return [f"{name}: a tensor on {place}, whose backend is not active" for name, place in inactive]
+        return _switched_off(op, plan, args) or ["the call itself: no argument is a tensor"]
     found = []
     for argument, value in zip(op.schema.arguments, args, strict=False):
         for element in value if isinstance(value, (list, tuple)) else (value,):
@@ -101,32 +104,60 @@ def _askers(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
     return found or ["the state: the key is included by a context that is active"]
 
 
-def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[str]:
-    """Tensors that bring no key because their backend was deactivated."""
+def _without_backend(op: Operator, args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """Names and devices of tensors that bring no key because their backend was deactivated."""
     from turnout.backends import named_tensors
     from turnout.devices import active_device_types
 
     active = active_device_types()
     return [
-        f"{name}: a tensor on {tensor.device}, whose backend is not active"
+        (name, tensor.device)
         for name, tensor in named_tensors(op, args)
         if hasattr(tensor, "device") and tensor.device.type not in active
     ]
 
 
-def _remedy(op: Operator, plan: Plan) -> str:
-    """The package that would provide the missing key, unless it is active and simply has no kernel."""
-    from turnout.plugins import provider_of
+def _switched_off(op: Operator, plan: Plan, args: tuple[Any, ...]) -> list[str]:
+    """The keys that configuration disables; else the backends' keys that tensors bring and the call's key set lacks."""
+    from turnout.operators import DISABLED
+    from turnout.registry import tensors_in
 
+    disabled = [step.key for step in plan.steps if step.verdict == DISABLED]
+    if disabled:
+        from turnout import config
+
+        return [f"{', '.join(disabled)}, switched off by keys.disable ({config.origin('keys.disable')})"]
+    brought = 0
+    for tensor in tensors_in(args):
+        brought |= tensor.keys
+    held = {key for key, _ in op.registry.keys.active(plan.ks)}
+    left_out = [key for key, f in op.registry.keys.active(brought) if f.backend_key and key not in held]
+    return (
+        [f"the tensors bring {', '.join(left_out)}, which is excluded or not in the given key set"] if left_out else []
+    )
+
+
+def _remedy(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
+    """What would provide the missing key, unless it is active and simply has no kernel."""
     functionality = plan.functionality
     if functionality is None:
-        return ""
+        inactive = _without_backend(op, args)
+        return _provide(op, "device", inactive[0][1].type) if inactive else ""
     if functionality.backend_key:
         backend = plan.key.removeprefix(functionality.prefix or "")
-        package = None if backend in op.registry.backends else provider_of("backend", backend)
-    else:
-        active = functionality.name in op.registry.services
-        package = None if active else provider_of("functionality", functionality.name)
+        return "" if backend in op.registry.backends else _provide(op, "backend", backend)
+    return "" if functionality.name in op.registry.services else _provide(op, "functionality", functionality.name)
+
+
+def _provide(op: Operator, kind: str, name: str) -> str:
+    """What provides something: activation where a plugin of the process has it, else its package."""
+    from turnout.plugins import catalog, provider_of
+    from turnout.registry import REGISTRY
+
+    for found in catalog().found if op.registry is REGISTRY else ():
+        if f"{kind}:{name}" in found.claims:
+            return f'turnout.plugins.activate("{found.name}"); '
+    package = provider_of(kind, name)
     return f"pip install {package}; " if package else ""
 
 
@@ -142,6 +173,19 @@ def describe(value: Any) -> str:
     if len(text) > 40:
         text = text[:37] + "..."
     return f"{type(value).__name__} {text}"
+
+
+def generator_elsewhere(op: Operator, args: tuple[Any, ...]) -> str:
+    """A factory's generator is of another device than its result."""
+    from turnout.devices import Device
+    from turnout.registry import tensors_in
+
+    generator = next((g.device for g in tensors_in(args)), None)
+    wanted = next((a for a in args if isinstance(a, Device)), None)
+    return (
+        f"{op.qualified_name}: the generator is on {generator}, the result is asked for on {wanted}\n"
+        f'  to fix  pass turnout.Generator("{wanted}")'
+    )
 
 
 def two_devices(op: Operator, named: list[tuple[str, Any]]) -> str:

@@ -4,11 +4,12 @@
 |---|---|
 | `groups` | `Library`: definitions, kernels and fallbacks that are undone together |
 | `custom` | `custom_op` and the handle it returns |
-| `functions` | `define`, `impl`, `register_kernel`, `register_fake`, `register_autograd`, `register_autocast` |
+| `functions` | `define`, `impl`, `register_kernel`, `register_fake`, `register_autograd`, `register_autocast`, `register_vmap` |
 | `arrays` | kernels on the backend's own arrays |
 | `results` | the check of what custom kernels return |
 | `gradients` | from a backward rule to a kernel at Autograd |
 | `precision` | from a dtype to a kernel at Autocast |
+| `batching` | from a rule for batches to a kernel at Batched |
 | `fake` | kernels for tensors without data, `get_ctx` |
 | `devices` | which key a device string means |
 
@@ -19,7 +20,15 @@ from __future__ import annotations
 
 from turnout.library.custom import CustomOpDef, custom_op
 from turnout.library.fake import FakeContext, get_ctx
-from turnout.library.functions import define, impl, register_autocast, register_autograd, register_fake, register_kernel
+from turnout.library.functions import (
+    define,
+    impl,
+    register_autocast,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_vmap,
+)
 from turnout.library.groups import Library, fallthrough_kernel
 from turnout.schema import infer_schema
 
@@ -37,4 +46,5 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "register_vmap",
 ]

@@ -19,6 +19,7 @@ from turnout.kernels import ARRAY, INTERNAL, Kernel
 from turnout.keys import EXPLICIT
 from turnout.library import fake
 from turnout.library.arrays import on_arrays
+from turnout.library.batching import Batching
 from turnout.library.devices import key_of
 from turnout.library.gradients import Rule, check_rule
 from turnout.library.groups import (
@@ -292,9 +293,24 @@ class CustomOpDef:
         """
         rule = Precision(device_type, cast_inputs)
         name = self.operator.qualified_name
-        self._put(
-            rule.key, lambda group: group.impl(name, rule.key, rule, form=INTERNAL, binder=rule.bind)
-        )
+        self._put(rule.key, lambda group: group.impl(name, rule.key, rule, form=INTERNAL, binder=rule.bind))
+
+    def register_vmap(self, fn: Call | None = None, /, *, opaque: bool = False) -> Any:
+        """Register how a batch is computed; a decorator when `fn` is left out. The newest rule counts. Returns `fn`.
+
+        `fn(info, in_dims, *args)` returns (result, out_dims). `in_dims` has for each argument the dim that is the batch, None
+        where it has none, `info` has `batch_size` and `randomness`; out_dims says the same of the result, or of each of
+        several. What it does in operators has the operators' gradients; a rule that calls an array library is `opaque`: its
+        gradient is then the operator's own, example by example.
+        """
+
+        def register(function: Call) -> Call:
+            rule = Batching(function, opaque)
+            name = self.operator.qualified_name
+            self._put(rule.key, lambda group: group.impl(name, rule.key, function, form=INTERNAL, binder=rule.bind))
+            return function
+
+        return register if fn is None else register(fn)
 
 
 def rule_registration(name: str, backward: Call, setup_context: Call | None) -> Callable[[Any], Kernel]:

@@ -15,6 +15,7 @@ from turnout.errors import library as texts
 from turnout.errors.library import LibraryError
 from turnout.keys import EXPLICIT
 from turnout.library import fake
+from turnout.library.batching import Batching
 from turnout.library.custom import CustomOpDef, custom_operator
 from turnout.library.devices import key_of
 from turnout.library.gradients import Rule, check_rule
@@ -184,6 +185,25 @@ def register_autocast(op: Named, device_type: str, cast_inputs: DType, /, *, lib
     rule = Precision(device_type, cast_inputs)
     library = kept(namespace, calling_package()) if lib is None else lib
     library.impl_all(library.qualified(name), [rule.key], rule, binder=rule.bind, checked=False)
+
+
+def register_vmap(op: Named, func: Call | None = None, /, *, lib: Library | None = None, opaque: bool = False) -> Any:
+    """Register how an operator computes a batch inside `turnout.vmap`: see `CustomOpDef.register_vmap`.
+
+    Raises CallError for what is no function, ConflictError when another package has a rule.
+    """
+    name = _named("register_vmap", op)
+    if isinstance(name, CustomOpDef):
+        return name.register_vmap(func, opaque=opaque)
+    namespace, _ = parse_namespace("register_vmap", name)
+    library = kept(namespace, calling_package()) if lib is None else lib
+
+    def register(function: Call) -> Call:
+        rule = Batching(function, opaque)
+        library.impl_all(library.qualified(name), [rule.key], function, binder=rule.bind, checked=False)
+        return function
+
+    return register if func is None else register(func)
 
 
 def _named(api: str, op: Named) -> str | CustomOpDef:

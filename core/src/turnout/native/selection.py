@@ -1,7 +1,7 @@
 """BackendSelect: how a call without tensors finds its backend.
 
-One fallback, specialised per operator: a factory (a `device` argument, no tensors) takes the backend of that device, activating its
-plugin on first use; any other operator falls through.
+One fallback, specialised per operator: a factory (a `device` argument, no tensors) takes the backend of that device,
+activating its plugin on first use; any other operator falls through.
 """
 
 from __future__ import annotations

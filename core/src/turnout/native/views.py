@@ -38,7 +38,9 @@ def one_view(geometry: Callable[..., Geometry]) -> ViewKernel:
         device = self.device
         backend = device.backend
         shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
-        made = wrap(_nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device)
+        made = wrap(
+            _nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset), device
+        )
         made.storage = storage
         made.offset = offset
         return made

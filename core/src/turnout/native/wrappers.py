@@ -220,7 +220,9 @@ def inplace(s: Structured, backend: Backend, row: Row) -> Call:
         check_result_dtype(s.op, out, target)
         check_writable(s.op, backend, target, args[1:])
         array = target.array
-        direct = row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
+        direct = (
+            row.pointwise and backend.dtype_of(array) is out.dtype and result.casts.get("self") in (None, out.dtype)
+        )
         written = array if direct else backend.empty(out.shape, out.dtype, target.device)
         with backend.kernel_context() or nullcontext():
             fn(*s.kernel_arguments(backend, args, result), written)
@@ -324,11 +326,11 @@ def check_writable(op: Operator, backend: Backend, target: Tensor, inputs: Seque
         return
     for value in inputs:
         for element in value if isinstance(value, (list, tuple)) else (value,):
-            if isinstance(element, Tensor) and element is not target and element.is_alias_of(target):
-                if backend.partly_overlap(array, element.array):
-                    raise AliasError(
-                        f"{op.qualified_name}: the output and an input share part of their memory; clone() one of them first"
-                    )
+            aliased = isinstance(element, Tensor) and element is not target and element.is_alias_of(target)
+            if aliased and backend.partly_overlap(array, element.array):
+                raise AliasError(
+                    f"{op.qualified_name}: the output and an input share part of their memory; clone() one of them first"
+                )
 
 
 def resize_output(op: Operator, backend: Backend, target: Tensor, shape: tuple[int, ...]) -> None:

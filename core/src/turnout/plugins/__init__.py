@@ -62,14 +62,15 @@ def require_device(device_type: str) -> None:
         current_manager().require("device", device_type)
 
 
-def require_functionality(name: str) -> None:
-    """Activate the plugin of a functionality. Raises PluginError, and DisabledError when `keys.disable` names it."""
+def require_functionality(name: str, key: str | None = None) -> None:
+    """Activate the plugin of a functionality. Raises PluginError, and DisabledError when `keys.disable` names it or `key`."""
     from turnout import config
 
-    if config.key_disabled(name, name):
+    if config.key_disabled(key or name, name):
         from turnout.errors import plugins as errors
 
-        raise errors.functionality_disabled(name, str(config.origin("keys.disable")))
+        disabled = name if config.key_disabled(name, name) else str(key)
+        raise errors.functionality_disabled(disabled, str(config.origin("keys.disable")))
     if ("functionality", name) not in ACTIVE:
         current_manager().require("functionality", name)
 

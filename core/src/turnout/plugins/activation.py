@@ -75,7 +75,10 @@ class Active:
             self._hooks.hook.turnout_deactivate()
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises, its registrations go
             problem = error
-        self.library.undo()
+        try:
+            self.library.undo()
+        except Exception as error:  # noqa: BLE001 - all that could be taken back was
+            problem = problem or error
         return problem
 
 

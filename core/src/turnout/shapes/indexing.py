@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
-from turnout.shapes.specs import Out, Result
 from turnout.registry import find_operator
 from turnout.shapes.extents import broadcast, expands_to, layout, wrap_dim
 from turnout.shapes.pointwise import check_alpha
 from turnout.shapes.promotion import result_type
+from turnout.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from turnout.dtypes import DType
 from turnout.errors import DTypeError, ShapeError
-from turnout.shapes.specs import Out
 from turnout.shapes.extents import expands_to
 from turnout.shapes.pointwise import check_alpha
+from turnout.shapes.specs import Out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
 from turnout.errors import DTypeError, ShapeError, TurnoutError
-from turnout.shapes.specs import Out, Result
 from turnout.shapes.extents import broadcast, broadcast_all, layout, wrap_dim
 from turnout.shapes.promotion import result_type
+from turnout.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_
 from turnout.errors import CallError, DTypeError, TurnoutError
-from turnout.shapes.specs import Out, Result
 from turnout.shapes.extents import broadcast, broadcast_all, layout
 from turnout.shapes.promotion import common_dtype, fitted, float_dtype, result_type
+from turnout.shapes.specs import Out, Result
 from turnout.tensors import Tensor
 
 TYPE_CHECKING = False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, uint8
 from turnout.errors import DimError, DTypeError
-from turnout.shapes.specs import Out, Result
 from turnout.shapes.extents import layout, numel, reduced, wrap_dim, wrap_dims
+from turnout.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ Casts are the operator `to`, called: Autograd and Tracer record them, so a gradi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 from weakref import ref
 
 from turnout.dtypes import FLOAT, DType, float32, float64

@@ -38,7 +38,7 @@ def cached_cast_all(dtype: DType, args: tuple[Any, ...], device_type: str) -> tu
     return tuple([cast_value(dtype, value, device_type) for value in args])
 
 
-def promote_type(dtype: DType, *values: Tensor | None | Sequence[Tensor], device_type: str | None = None) -> DType:
+def promote_type(dtype: DType, *values: Tensor | Sequence[Tensor] | None, device_type: str | None = None) -> DType:
     """The widest dtype among `dtype`, a lower precision, and the eligible tensors: that dtype, or float32.
 
     float64 and other tensors that autocast does not cast are not counted. Raises DTypeError when `dtype` is not floating.
@@ -56,5 +56,11 @@ def _require_floating(what: str, dtype: Any) -> None:
 
 
 __all__ = [
-    "cached_cast", "cached_cast_all", "clear_autocast_cache", "enter", "get_autocast_dtype", "is_autocast_cache_enabled", "promote_type",
-]  # fmt: skip
+    "cached_cast",
+    "cached_cast_all",
+    "clear_autocast_cache",
+    "enter",
+    "get_autocast_dtype",
+    "is_autocast_cache_enabled",
+    "promote_type",
+]

@@ -7,6 +7,7 @@ from typing import Any
 
 from turnout.dtypes import COMPLEX
 from turnout.errors import CallError, ShapeError
+from turnout.keys import KEYS
 from turnout.registry import find_operator
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
@@ -16,6 +17,7 @@ from turnout_autograd.leaves import accumulate, deliver, hooked
 from turnout_autograd.writes import refresh
 
 _zeros_like = find_operator("aten::zeros_like").call
+_BATCHED = KEYS.bit("Batched")
 
 
 def backward(
@@ -126,7 +128,7 @@ def _root_edge(tensor: Tensor, levels: int) -> Any:
     if tensor.view_of is not None:
         refresh(tensor)
     if not tensor.gmask & levels:
-        raise errors.GradientError(errors.no_graph())
+        raise errors.GradientError(errors.inside_vmap("grad") if tensor.keys & _BATCHED else errors.no_graph())
     return tensor.node or tensor
 
 
@@ -160,7 +162,8 @@ def _check_inputs(name: str, into: tuple[Tensor, ...]) -> None:
         if tensor.view_of is not None:
             refresh(tensor)
         if not tensor.gmask & (GRAD.get()[1] | 1):
-            raise errors.GradientError(errors.input_untracked(name, i))
+            inside = tensor.keys & _BATCHED
+            raise errors.GradientError(errors.inside_vmap(name) if inside else errors.input_untracked(name, i))
 
 
 def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Tensor, ...], retain: bool) -> list[Any]:

@@ -98,7 +98,7 @@ def not_implemented(name: str, argument: str = "", reason: str = "") -> str:
 def not_implemented_warned(name: str) -> str:
     return (
         f"{name}: no gradient is implemented and the inputs of this call get none\n"
-        "  to fix  turnout.library.register_autograd, or the option plugin.autograd.missing = \"error\""
+        '  to fix  turnout.library.register_autograd, or the option plugin.autograd.missing = "error"'
     )
 
 
@@ -240,7 +240,9 @@ def not_a_tensor(name: str, what: str, value: object) -> str:
 
 
 def aux_missing(name: str) -> str:
-    return f"{name}: with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"
+    return (
+        f"{name}: with has_aux=True the function must return a tuple of two: what is differentiated, and anything else"
+    )
 
 
 def not_one_number(name: str, outputs: Sequence[Tensor], single: bool) -> str:
@@ -276,4 +278,15 @@ def pulled_outside(name: str) -> str:
     return (
         f"{name}: the function it returned is called outside of a vmap that it was made in\n"
         "  to fix  call it inside of the mapped function"
+    )
+
+
+def function_dirty_inside_vmap(name: str) -> str:
+    return f"{name}: mark_dirty is not possible inside vmap; return a new tensor from forward"
+
+
+def inside_vmap(name: str) -> str:
+    return (
+        f"{name}: the gradient with respect to a tensor inside vmap would be summed over all examples\n"
+        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
     )

@@ -12,14 +12,16 @@ from typing import Any
 
 from turnout.dtypes import FLOAT, DType
 from turnout.errors import CallError, ShapeError
+from turnout.keys import KEYS
 from turnout.registry import find_operator
-from turnout.state import GRAD
+from turnout.state import GRAD, LEVELS
 from turnout.tensors import Tensor, View
 from turnout_autograd import errors
 from turnout_autograd.engine import recording
 from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
 from turnout_autograd.writes import admit, refresh
 
+_BATCHED = KEYS.bit("Batched")
 _zeros = find_operator("aten::zeros").call
 
 
@@ -169,6 +171,10 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, recorded as one node where a tensor among the arguments is tracked."""
         enabled = GRAD.get()[0]
+        if LEVELS.get() and any(isinstance(a, Tensor) and a.keys & _BATCHED for a in args):
+            from turnout_autograd import examples
+
+            return examples.apply(cls, args, kwargs)
         tracked = 0
         for value in args:
             if isinstance(value, Tensor):

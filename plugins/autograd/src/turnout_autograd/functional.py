@@ -168,7 +168,9 @@ class Pushed:
 
         def pullback(*cotangents: Tensor) -> Any:
             given = iter(cotangents)
-            return tuple(run.pull([next(given) if i in self._at else _zeros_like(t) for i, t in enumerate(run.outputs)]))
+            return tuple(
+                run.pull([next(given) if i in self._at else _zeros_like(t) for i, t in enumerate(run.outputs)])
+            )
 
         self._pulled = Linearized(run.name, pullback, seeds, False) if seeds else None
 
@@ -194,7 +196,9 @@ def linearize(func: Function, *primals: Any) -> Any:
     pushed = Pushed(run)
 
     def push(*tangents: Any) -> Any:
-        return trees.unflatten(run.structure, pushed(_fitting("linearize", "tangent", tangents, run.inputs, run.primals)))
+        return trees.unflatten(
+            run.structure, pushed(_fitting("linearize", "tangent", tangents, run.inputs, run.primals))
+        )
 
     return run.result, push
 
@@ -250,7 +254,8 @@ def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> 
             found = public.vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(_basis(primal))
             columns.append([t.reshape(t.shape[:-1] + primal.shape) for t in found])
         rows = [
-            _picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns])) for j in range(len(run.outputs))
+            _picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns]))
+            for j in range(len(run.outputs))
         ]
         made = trees.unflatten(run.structure, rows)
         return (made, run.aux) if has_aux else made

@@ -60,7 +60,9 @@ def decide(op: Operator, options: Mapping[str, Any]) -> Any:
 
 def _has_tensors(op: Operator) -> bool:
     takes = any(str(a.type).startswith("Tensor") for a in op.schema.arguments)
-    gives = any(str(r.type).startswith("Tensor") for r in op.schema.returns) or any(a.is_write for a in op.schema.arguments)
+    gives = any(str(r.type).startswith("Tensor") for r in op.schema.returns) or any(
+        a.is_write for a in op.schema.arguments
+    )
     return takes and gives
 
 
@@ -182,4 +184,3 @@ def _rewrite(tensor: Tensor, node: NotImplementedNode, index: int, tracked: int)
 
 def _tensors_of(result: Any) -> list[Tensor]:
     return list(tensors_in(result if isinstance(result, (tuple, list)) else (result,)))
-

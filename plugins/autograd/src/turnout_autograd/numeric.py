@@ -86,7 +86,13 @@ def _outputs(func: Callable[..., Any], args: Sequence[Any]) -> list[Tensor]:
 
 
 def _check(
-    func: Callable[..., Any], args: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float, undefined: bool
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    eps: float,
+    atol: float,
+    rtol: float,
+    nondet_tol: float,
+    undefined: bool,
 ) -> None:
     checked = [i for i, a in enumerate(args) if _is_checked(a)]
     if not checked:
@@ -96,7 +102,8 @@ def _check(
             import warnings
 
             warnings.warn(
-                f"gradcheck: input {i} is {args[i].dtype.name}; differences need float64 to mean something", stacklevel=3
+                f"gradcheck: input {i} is {args[i].dtype.name}; differences need float64 to mean something",
+                stacklevel=3,
             )
     outputs = _outputs(func, args)
     if not outputs:
@@ -162,7 +169,9 @@ def _flat(gradient: Tensor | None, like: Tensor) -> list[float]:
     return flat
 
 
-def _numeric(func: Callable[..., Any], args: tuple[Any, ...], checked: list[int], eps: float) -> dict[tuple[int, int], Table]:
+def _numeric(
+    func: Callable[..., Any], args: tuple[Any, ...], checked: list[int], eps: float
+) -> dict[tuple[int, int], Table]:
     """The same tables from central differences. Inputs are changed in place and restored."""
     tables: dict[tuple[int, int], Table] = {}
 

@@ -21,5 +21,7 @@ def turnout_activate(library: Any, options: Mapping[str, Any]) -> None:
     from turnout_autograd import service
     from turnout_autograd.kernels import Specializer
 
-    library.fallback("Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd")
+    library.fallback(
+        "Autograd", None, form=INTERNAL, tracked_only=True, specialize=Specializer(options), label="autograd"
+    )
     library.service("Autograd", service)

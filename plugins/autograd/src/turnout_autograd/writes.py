@@ -247,5 +247,3 @@ def current_node(tensor: Tensor) -> Any:
         refresh(tensor)
     node = tensor.node
     return node.node if node.__class__ is Output else node
-
-

@@ -34,13 +34,17 @@ def escaped(num: int) -> str:
 
 def no_value(what: str) -> str:
     return (
-        f"{what}: inside vmap a tensor stands for all examples and has no value of its own, so Python cannot read or branch on it\n"
+        f"{what}: inside vmap a tensor stands for all examples and has no value of its own, "
+        "so Python cannot read or branch on it\n"
         "  to fix  use turnout.where for a choice, or do this outside of vmap"
     )
 
 
 def no_memory(what: str) -> str:
-    return f"{what}: a tensor inside vmap is no array of its own\n  to fix  return it from the mapped function, and convert the result"
+    return (
+        f"{what}: a tensor inside vmap is no array of its own\n"
+        "  to fix  return it from the mapped function, and convert the result"
+    )
 
 
 def captured_write(name: str, argument: str) -> str:
@@ -151,3 +155,12 @@ def output_batched(place: str) -> str:
 
 def chunk(size: Any) -> str:
     return f"vmap: chunk_size must be a positive int or None, got {size!r}"
+
+
+# ---- rules that users register
+
+
+def bad_rule(op: Operator, found: Any) -> str:
+    return (
+        f"{op.qualified_name}: its vmap rule must return a tuple (result, out_dims), it returned {type(found).__name__}"
+    )

@@ -17,12 +17,14 @@ from turnout.generated import operators as aten
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.registry import tensors_in
-from turnout.state import LEVELS
+from turnout.state import DISPATCH, LEVELS
+from turnout.stubs import compile_function, python_name
 from turnout.tensors import Tensor
 from turnout_batched import errors
+from turnout_batched.levels import MODE
 from turnout_batched.rules import DECOMPOSED, KERNEL, REFUSED, RULES
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
-from turnout_batched.values import BATCHED, batched_tensor
+from turnout_batched.values import BATCHED, batched_tensor, physical
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -40,7 +42,40 @@ def specialize(op: Operator) -> Any:
     if not any(str(a.type).startswith("Tensor") for a in op.schema.arguments):
         return FALLTHROUGH
     fn, how = _decide(op)
-    return Kernel(fn, INTERNAL, label=f"{how} of {op.qualified_name}")
+    return Kernel(as_switched(op, fn), INTERNAL, label=f"{how} of {op.qualified_name}")
+
+
+def as_switched(op: Operator, fn: Call) -> Call:
+    """The kernel where opt-in functionalities (Autocast) are switched on: they do to the call what they do to one example's.
+
+    One that has a kernel for the operator is called first, on the batched tensors: its casts are calls like any others. Otherwise
+    they are off for the rule, whose operators may be on lists that this one is not on; a composite would go through them.
+    """
+    keys = op.registry.keys
+    switches = sum(f.switch for f in keys.functionalities if f.opt_in)
+    decomposes = IMPLICIT in op.kernels
+    above = ~(BATCHED | MODE)
+
+    def call_switched(ks: int, *args: Any) -> Any:
+        include, keep = DISPATCH.get()
+        if not include & keep & switches:
+            return fn(ks, *args)
+        below = include
+        for tensor in tensors_in(args):
+            below |= physical(tensor).keys
+        below &= keep & above
+        functionality = op.plan(below).functionality
+        if functionality is not None and functionality.opt_in:
+            return op.lookup(below)(below, *args)
+        if decomposes:
+            return fn(ks, *args)
+        token = DISPATCH.set((include & ~switches, keep))
+        try:
+            return fn(ks, *args)
+        finally:
+            DISPATCH.reset(token)
+
+    return call_switched if switches else fn
 
 
 def _decide(op: Operator) -> tuple[Call, str]:
@@ -72,17 +107,14 @@ def _ready(rule: Any, op: Operator) -> Call:
 
 
 def _positional(op: Operator) -> Call:
-    """The operator's call with all arguments positionally, as rules get them."""
-    names = [a.name for a in op.schema.arguments if a.kwarg_only]
-    split = len(op.schema.arguments) - len(names)
-    stub = op.call
-    if not names:
-        return stub
-
-    def call(*args: Any) -> Any:
-        return stub(*args[:split], **dict(zip(names, args[split:], strict=False)))
-
-    return call
+    """The operator's call with all arguments positionally, as rules get them; generated, for dicts would take 400 ns."""
+    arguments = op.schema.arguments
+    if not any(a.kwarg_only for a in arguments):
+        return op.call
+    names = [python_name(a.name) for a in arguments]
+    given = [f"{n}={n}" if a.kwarg_only else n for n, a in zip(names, arguments, strict=True)]
+    source = f"def call({', '.join(names)}):\n    return stub({', '.join(given)})\n"
+    return compile_function(source, "call", f"<positional call of {op.qualified_name}>", {"stub": op.call})
 
 
 def functional_of(op: Operator) -> Operator | None:
@@ -130,24 +162,42 @@ def mutated_by(op: Operator) -> tuple[int, ...]:
 # ---- rules
 
 
-def by_rule(op: Operator, rule: Call) -> Call:
-    """Peel the innermost level, do the call on the values, wrap the results."""
+def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
+    """Peel the innermost level, do the call on the values, wrap the results. The rule gets the size, or the level itself."""
     mutated = mutated_by(op)
+    kinds = [a.type.canonical for a in op.schema.arguments]
+    tensors = tuple(i for i, kind in enumerate(kinds) if kind.startswith("Tensor") and "[" not in kind)
+    lists = tuple(i for i, kind in enumerate(kinds) if kind.startswith("Tensor") and "[" in kind)
+    no_dims = [None] * len(kinds)
+    active = LEVELS.get
 
     def call_rule(ks: int, *args: Any) -> Any:
-        level = top_level(args)
+        level: Any = None
+        for i in tensors:
+            tensor = args[i]
+            if tensor is not None and tensor.keys & BATCHED:
+                found = tensor.array.level
+                if level is None or found.num > level.num:
+                    level = found
+        if lists:
+            level = top_level(args)
+        elif level not in active():
+            raise errors.VmapError(errors.escaped(level.num))
         values = list(args)
-        dims: list[Any] = [None] * len(values)
-        for i, arg in enumerate(args):
-            if isinstance(arg, Tensor):
-                if arg.keys & BATCHED and arg.array.level is level:
-                    batched = arg.array
-                    values[i], dims[i] = batched.value, batched.bdim
-            elif arg.__class__ is list or arg.__class__ is tuple:
-                values[i], dims[i] = _peeled(arg, level)
+        dims: list[Any] = no_dims.copy()
+        for i in tensors:
+            tensor = args[i]
+            if tensor is not None and tensor.keys & BATCHED:
+                batched = tensor.array
+                if batched.level is level:
+                    values[i] = batched.value
+                    dims[i] = batched.bdim
+        for i in lists:
+            if args[i] is not None:
+                values[i], dims[i] = _peeled(args[i], level)
         if mutated:
             _check_written(op, mutated, args, level)
-        made, bdim = rule(level.size, dims, *values)
+        made, bdim = rule(level if with_level else level.size, dims, *values)
         return args[mutated[0]] if made is None else wrapped(made, bdim, level)
 
     return call_rule
@@ -163,13 +213,17 @@ def _peeled(items: Any, level: Level) -> tuple[Any, Any]:
     return values, dims
 
 
-def wrapped(made: Any, bdim: int | None, level: Level) -> Any:
+def wrapped(made: Any, bdim: Any, level: Level) -> Any:
     """A rule's result, or several, as examples of the level."""
+    if isinstance(made, Tensor):
+        return made if bdim is None else batched_tensor(made, bdim, level)
+    if isinstance(bdim, (list, tuple)):
+        return type(made)([wrapped(each, d, level) for each, d in zip(made, bdim, strict=True)])
     if isinstance(made, list):
         return [wrapped(each, bdim, level) for each in made]
     if isinstance(made, tuple):
         return tuple([wrapped(each, bdim, level) for each in made])
-    return made if bdim is None else batched_tensor(made, bdim, level)
+    return made
 
 
 # ---- through other operators
@@ -245,7 +299,7 @@ def _loop(op: Operator) -> Call:
         _count_loop(op)
         if not level.size:
             raise errors.VmapError(errors.empty_loop(op))
-        results = [op.call_boxed(tuple([_example(arg, i, level) for arg in args])) for i in range(level.size)]
+        results = [op.call_boxed(tuple([example_of(arg, i, level) for arg in args])) for i in range(level.size)]
         if op.schema.kind == "inplace":
             return args[0]
         return _stacked(op, results, level)
@@ -261,13 +315,13 @@ def _count_loop(op: Operator) -> None:
         warnings.warn(errors.slow_loop(op), errors.LoopWarning, stacklevel=4)
 
 
-def _example(arg: Any, i: int, level: Level) -> Any:
+def example_of(arg: Any, i: int, level: Level) -> Any:
     if isinstance(arg, Tensor):
         if arg.keys & BATCHED and arg.array.level is level:
             return aten.select__int(arg.array.value, arg.array.bdim, i)
         return arg
     if isinstance(arg, (list, tuple)):
-        return [_example(each, i, level) for each in arg]
+        return [example_of(each, i, level) for each in arg]
     return arg
 
 

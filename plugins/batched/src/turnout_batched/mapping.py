@@ -36,7 +36,10 @@ def vmap(func: Function, in_dims: Any, out_dims: Any, randomness: str, chunk_siz
         results = []
         for start in range(0, size, chunk_size):
             count = min(chunk_size, size - start)
-            part = [v if d is None else aten.slice__Tensor(v, d, start, start + count, 1) for v, d in zip(leaves, dims, strict=True)]
+            part = [
+                v if d is None else aten.slice__Tensor(v, d, start, start + count, 1)
+                for v, d in zip(leaves, dims, strict=True)
+            ]
             results.append(_run(func, part, dims, structure, kwargs, count, out_dims, randomness))
         return _joined(results, out_dims)
 
@@ -46,7 +49,9 @@ def vmap(func: Function, in_dims: Any, out_dims: Any, randomness: str, chunk_siz
 # ---- what goes in
 
 
-def _in_dims(in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[Any], names: list[str]) -> list[int | None]:
+def _in_dims(
+    in_dims: Any, args: tuple[Any, ...], structure: Any, leaves: list[Any], names: list[str]
+) -> list[int | None]:
     """The batch dim of each leaf, counted from the front."""
     if not args:
         raise errors.VmapArgumentError(errors.no_arguments())

@@ -144,7 +144,8 @@ class BatchedTensor(Tensor):
     def __repr__(self) -> str:
         batched = self.array
         size = batched.value.shape[batched.bdim]
-        return f"<one of {size} examples: {self.dtype.name} {list(self.shape)} of vmap level {batched.level.num}, in {batched.value!r}>"
+        what = f"{self.dtype.name} {list(self.shape)} of vmap level {batched.level.num}"
+        return f"<one of {size} examples: {what}, in {batched.value!r}>"
 
 
 def batched_tensor(value: Tensor, bdim: int, level: Level) -> Tensor:

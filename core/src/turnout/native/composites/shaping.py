@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.errors import ShapeError
 from turnout.generated import operators as aten
-from turnout.shapes.specs import Out
 from turnout.native.views import inferred_shape, viewed_strides
 from turnout.native.wrappers import check_result_dtype, resize_output
 from turnout.registry import find_operator
 from turnout.shapes.extents import numel, wrap_dim, wrap_dims
+from turnout.shapes.specs import Out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

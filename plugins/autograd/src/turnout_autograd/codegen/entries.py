@@ -82,7 +82,9 @@ def parse(text: str, source: str, functions: NativeFunctions, known: frozenset[s
             continue
         name = entry.function.qualified_name
         if name in entries:
-            problems.append(Problem(source, entry.line, name, f"a second entry; the first is in line {entries[name].line}"))
+            problems.append(
+                Problem(source, entry.line, name, f"a second entry; the first is in line {entries[name].line}")
+            )
         entries[name] = entry
     for function in functions:
         if needs_entry(function) and entry_for(function, functions, entries) is None:
@@ -215,10 +217,16 @@ class _Reader:
         for name in sorted(set(free_names(tree)) - allowed - self.known):
             self.problem(formula.line, f"'{name}' is neither an argument, a result, nor a function of formulas")
         for inner in ast.walk(tree):
-            if isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name) and inner.attr in ("geometry", "shapes"):
+            if (
+                isinstance(inner, ast.Attribute)
+                and isinstance(inner.value, ast.Name)
+                and inner.attr in ("geometry", "shapes")
+            ):
                 kind = arguments.get(inner.value.id, "")
                 if kind != PROPERTIES[inner.attr]:
-                    self.problem(formula.line, f"'{inner.value.id}.{inner.attr}': {inner.value.id} is {kind or 'no argument'}")
+                    self.problem(
+                        formula.line, f"'{inner.value.id}.{inner.attr}': {inner.value.id} is {kind or 'no argument'}"
+                    )
 
 
 def free_names(tree: ast.AST) -> Iterator[str]:
@@ -227,5 +235,3 @@ def free_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in bound and node.id not in ("None", "True", "False"):
             yield node.id
-
-

@@ -87,7 +87,16 @@ def render(functions: NativeFunctions, entries: dict[str, Entry]) -> str:
         kernels.append(writer.kernel())
         table.append(f"    {function.qualified_name!r}: {factory_name(function)},")
     head = _HEAD.replace("{imports}", "\n".join(f"    {name}," for name in sorted(used)))
-    tail = ["KERNELS = {", *table, "}", "", "CONSTANT = frozenset({", *(f"    {name!r}," for name in constant), "})", ""]
+    tail = [
+        "KERNELS = {",
+        *table,
+        "}",
+        "",
+        "CONSTANT = frozenset({",
+        *(f"    {name!r}," for name in constant),
+        "})",
+        "",
+    ]
     return "\n\n".join([head, *_paired(classes, kernels), "\n".join(tail)])
 
 

@@ -2,7 +2,8 @@
 
 Three kinds of rows: RULES, functions of values and batch dims; DECOMPOSED, functions of the examples' tensors, named or, for
 `KERNEL`, the operator's own kernel that is written in operators; REFUSED, what vmap cannot do. Operators with a
-CompositeImplicitAutograd kernel and no row decompose by it; the other in-place and out variants use the rows of the functional one.
+CompositeImplicitAutograd kernel and no row decompose by it; the other in-place and out variants use the rows of the functional
+operator.
 """
 
 from __future__ import annotations
@@ -138,10 +139,10 @@ DECOMPOSED: dict[str, Any] = {
     "nll_loss_forward": decompositions.nll_loss_forward,
     "nll_loss_backward": decompositions.nll_loss_backward,
     **dict.fromkeys((
-        "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward",
-        "rand_like", "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero", "uniform",
-        "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "zeros.out", "ones.out", "full.out", "eye.out", "eye.m_out",
-        "scalar_tensor.out", "rand.out", "rand.generator_out", "randn.out", "randn.generator_out", "randint.out",
+        "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward", "rand_like",
+        "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero", "uniform",
+        "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "zeros.out", "ones.out", "full.out", "eye.out",
+        "eye.m_out", "scalar_tensor.out", "rand.out", "rand.generator_out", "randn.out", "randn.generator_out", "randint.out",
     ), KERNEL),
 }
 

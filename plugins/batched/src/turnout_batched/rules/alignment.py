@@ -58,7 +58,7 @@ def padded(value: Tensor, bdim: int | None, ndim: int) -> Tensor:
 
 
 def wrapped_dim(dim: int, ndim: int) -> int:
-    """A dim counted from the front; a 0-dim example counts as one of 1 dim. Out of range it stays as it is: the operator says so."""
+    """A dim counted from the front; an example without dims counts as one of 1 dim. Raises DimError for one out of range."""
     ndim = ndim or 1
     if not -ndim <= dim < ndim:
         from turnout.shapes.extents import wrap_dim

@@ -41,7 +41,9 @@ def nll_loss_forward(
     safe, counts = _counted(self, target, weight, ignore_index)
     picked = aten.squeeze__dim(aten.gather(self, classes, aten.unsqueeze(safe, classes)), classes)
     # Not a product: an infinite loss that is ignored would give nan.
-    losses: Tensor = aten.where__ScalarOther(aten.ne__Scalar(target, ignore_index), aten.neg(aten.mul__Tensor(picked, counts)), 0.0)
+    losses: Tensor = aten.where__ScalarOther(
+        aten.ne__Scalar(target, ignore_index), aten.neg(aten.mul__Tensor(picked, counts)), 0.0
+    )
     losses = aten.to__dtype(losses, self.dtype)
     if reduction == NONE:
         return losses, aten.new_zeros(self, ())

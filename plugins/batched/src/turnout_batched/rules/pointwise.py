@@ -21,6 +21,13 @@ def unary(call: Any, size: int, dims: Dims, value: Tensor, *rest: Any) -> tuple[
 @family
 def pointwise(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, int]:
     """Several tensors, broadcast and promoted as the examples would be."""
+    # The usual call: two batches of examples of one shape. 1.5 us of 6.5 less.
+    if dims[0] == 0 == dims[1] and len(values) <= 3:
+        first, second = values[0], values[1]
+        if len(first.array.shape) == len(second.array.shape) > 1 and (
+            len(values) == 2 or not isinstance(values[2], Tensor)
+        ):
+            return call(*values), 0
     return call(*aligned(dims, values, 0)), 0
 
 
@@ -76,11 +83,13 @@ def _promoted(dims: Dims, values: Any, start: int) -> list[Any]:
     tensors = [v for v in values[start:] if isinstance(v, Tensor)]
     if not tensors or all(v.dtype is tensors[0].dtype for v in tensors):
         return list(values)
-    common = result_type(*[
-        v if d is None else example(v, d)
-        for v, d in zip(values[start:], dims[start:], strict=True)
-        if isinstance(v, Tensor)
-    ])
+    common = result_type(
+        *[
+            v if d is None else example(v, d)
+            for v, d in zip(values[start:], dims[start:], strict=True)
+            if isinstance(v, Tensor)
+        ]
+    )
     return [
         aten.to__dtype(v, common) if i >= start and isinstance(v, Tensor) and v.dtype is not common else v
         for i, v in enumerate(values)

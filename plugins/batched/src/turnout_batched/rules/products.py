@@ -1,8 +1,4 @@
-"""Rules for products of matrices and vectors, through matmul.
-
-What autocast computes in a lower precision for one example it does for the batch too: matrix products stay matrix products, and dot,
-which is none to it, becomes a sum of products.
-"""
+"""Rules for products of matrices and vectors, through matmul where that saves a copy of what is shared."""
 
 from __future__ import annotations
 
@@ -48,13 +44,14 @@ def mv(size: int, dims: Dims, self: Tensor, vec: Tensor) -> tuple[Tensor, int]:
 
 def dot(size: int, dims: Dims, self: Tensor, tensor: Tensor) -> tuple[Tensor, int]:
     _shapes("dot", dims, (self, tensor), (1, 1))
-    terms = aten.mul__Tensor(_matrices(self, dims[0]), _matrices(tensor, dims[1]))
+    if dims[0] is None or dims[1] is None:
+        batch, shared = (tensor, self) if dims[0] is None else (self, tensor)
+        return aten.matmul(front(batch, dims[1] if dims[0] is None else dims[0], size), shared), 0
+    terms = aten.mul__Tensor(front(self, dims[0], size), front(tensor, dims[1], size))
     return aten.sum__dim_IntList(terms, (1,), False, dtype=terms.dtype), 0
 
 
-def addmm(
-    size: int, dims: Dims, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any
-) -> tuple[Tensor, int]:
+def addmm(size: int, dims: Dims, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
     _shapes("addmm", dims[1:3], (mat1, mat2), (2, 2))
     made = aten.matmul(_matrices(mat1, dims[1]), _matrices(mat2, dims[2]))
     bdim = None if dims[1] is None and dims[2] is None else 0
@@ -62,7 +59,7 @@ def addmm(
         made = aten.mul__Scalar(made, alpha)
     if beta == 0:  # nan and infinity in self do not count then
         return front(made, bdim, size), 0
-    added = aten.to__dtype(self if beta == 1 else aten.mul__Scalar(self, beta), made.dtype)
+    added = self if beta == 1 else aten.mul__Scalar(self, beta)
     shape = logical_shape(self, dims[0])
     if len(shape) > 2:
         raise ShapeError(f"addmm: an example's 'self' of shape {list(shape)} has more than 2 dimensions")

@@ -175,7 +175,13 @@ def to_copy(size: int, dims: Dims, self: Tensor, dtype: Any, layout: Any, device
     else:
         bdim = dims[0]
     made = aten._to_copy(
-        self, dtype=dtype, layout=layout, device=device, pin_memory=pin, non_blocking=non_blocking, memory_format=memory_format
+        self,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        pin_memory=pin,
+        non_blocking=non_blocking,
+        memory_format=memory_format,
     )
     return made, bdim
 

@@ -1,0 +1,119 @@
+"""Batching rules that users register: `function(info, in_dims, *args) -> (result, out_dims)`.
+
+A rule written in operators is like any other. An *opaque* one calls an array library: it runs on plain tensors without being
+recorded, so that outer vmaps loop over it, and its gradient is the operator's own, one example after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from turnout import func
+from turnout.generated import operators as aten
+from turnout.state import LEVELS
+from turnout.tensors import Tensor
+from turnout_batched import errors
+from turnout_batched.kernels import as_switched, by_rule, example_of, top_level
+from turnout_batched.levels import moved
+from turnout_batched.values import batched_tensor, is_batched
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+    from turnout_batched.levels import Level
+
+    Call = Callable[..., Any]
+
+
+class VmapInfo:
+    """What a rule is told of the vmap: how many examples there are, and how random numbers are drawn."""
+
+    __slots__ = ("batch_size", "randomness")
+
+    def __init__(self, level: Level) -> None:
+        self.batch_size = level.size
+        self.randomness = level.randomness
+
+
+def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
+    """The kernel at Batched for a rule."""
+    names = [a.name for a in op.schema.arguments if a.kwarg_only]
+    split = len(op.schema.arguments) - len(names)
+
+    def rule(level: Level, dims: list[Any], *values: Any) -> Any:
+        keywords = dict(zip(names, values[split:], strict=True))
+        found = function(VmapInfo(level), tuple(dims[:split]), *values[:split], **keywords)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise errors.VmapError(errors.bad_rule(op, found))
+        return found
+
+    return as_switched(op, by_rule(op, _opaque(op, rule) if opaque else rule, with_level=True))
+
+
+def _opaque(op: Operator, rule: Call) -> Call:
+    def run(level: Level, dims: list[Any], *values: Any) -> Any:
+        if any(is_batched(v) for v in values):
+            outer = top_level(values)
+            results = [run(level, dims, *[example_of(v, i, outer) for v in values]) for i in range(outer.size)]
+            return _stacked([made for made, _ in results], outer), results[0][1]
+        if "Autograd" not in op.kernels:
+            return rule(level, dims, *values)
+        found: list[Any] = []
+        made = _recorded(op, rule, level, dims, found).apply(*values)
+        return made, found[0]
+
+    return run
+
+
+def _stacked(results: list[Any], level: Level) -> Any:
+    if isinstance(results[0], (list, tuple)):
+        return type(results[0])([_stacked(list(column), level) for column in zip(*results, strict=True)])
+    return batched_tensor(aten.stack(results, 0), 0, level)
+
+
+def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: list[Any]) -> Any:
+    """The `autograd.Function` of one call: the rule forward, the operator's own gradient of each example backward."""
+    from turnout import autograd
+
+    def forward(ctx: Any, *values: Any) -> Any:
+        ctx.save_for_backward(*[v if isinstance(v, Tensor) else None for v in values])
+        ctx.values = [None if isinstance(v, Tensor) else v for v in values]
+        made, bdim = rule(level, dims, *values)
+        found.append(bdim)
+        return made
+
+    def backward(ctx: Any, *grads: Any) -> Any:
+        saved = [s if s is not None else v for s, v in zip(ctx.saved_tensors, ctx.values, strict=True)]
+        at = [i for i, needed in enumerate(ctx.needs_input_grad) if needed]
+        bdims = found[0] if isinstance(found[0], (list, tuple)) else [found[0]] * len(grads)
+        rows = []
+        # The values are plain: inside of the vmaps that they were made in, they would be batched again.
+        token = LEVELS.set(tuple([each for each in LEVELS.get() if each not in around]))
+        try:
+            for k in range(level.size):
+                values = [v if d is None else aten.select__int(v, d, k) for v, d in zip(saved, dims, strict=True)]
+                given = [g if d is None else aten.select__int(g, d, k) for g, d in zip(grads, bdims, strict=True)]
+                rows.append(_pulled(op, values, at, tuple(given)))
+        finally:
+            LEVELS.reset(token)
+        gradients: list[Any] = [None] * len(saved)
+        for i, column in zip(at, zip(*rows, strict=True), strict=True):
+            together = aten.stack(list(column), 0)
+            gradients[i] = aten.sum__dim_IntList(together, (0,)) if dims[i] is None else moved(together, 0, dims[i])
+        return tuple(gradients)
+
+    around = LEVELS.get()
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(f"Batched_{op.namespace}_{op.name}", (autograd.Function,), members)
+
+
+def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    def of_tensors(*tensors: Tensor) -> Any:
+        given = list(values)
+        for i, tensor in zip(at, tensors, strict=True):
+            given[i] = tensor
+        return op.call_boxed(tuple(given))
+
+    _, pull = func.vjp(of_tensors, *[values[i] for i in at])
+    pulled: tuple[Tensor, ...] = pull(*grads)
+    return pulled

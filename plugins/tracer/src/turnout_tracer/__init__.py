@@ -1,0 +1,12 @@
+"""Records operators into a graph. `recording` is the one boxed fallback that sees every call; `graph` is what comes out.
+
+| module | holds |
+|---|---|
+| `plugin` | activation |
+| `recording` | the fallback, and `trace` |
+| `graph` | `Graph`: nodes, constants, replay |
+| `structures` | nested lists, tuples and dicts of tensors, taken apart and put together |
+| `source` | a graph as Python text |
+| `data` | a graph as JSON |
+| `service` | what `turnout.graphs` offers |
+"""

@@ -1,0 +1,207 @@
+"""`Graph`: operators in the order in which they ran, over values that are numbered from 0.
+
+Inputs come first. A node's arguments are what the operator was called with, in schema order, with a `Ref` in the place of each
+tensor; a node in whose place gradients were off says so, and its operator is called with them off again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from turnout.autograd import no_grad
+from turnout.devices import Device, device
+from turnout.operators import Operator
+from turnout.random import Generator
+from turnout.tensors import Tensor
+from turnout_tracer.structures import Nested
+
+
+class Ref:
+    """A value of the graph, by its number."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ref) and other.index == self.index
+
+    def __hash__(self) -> int:
+        return hash(self.index)
+
+    def __repr__(self) -> str:
+        return f"%{self.index}"
+
+
+class Node:
+    """One call of an operator.
+
+    op       the operator
+    args     its arguments in schema order, `Ref` for tensors
+    outputs  a Ref, None, or a list or tuple of them; None for what was written in place
+    no_grad  it ran, and runs, with gradients switched off
+    """
+
+    __slots__ = ("args", "no_grad", "op", "outputs")
+
+    def __init__(self, op: Operator, args: tuple[Any, ...], outputs: Any, no_grad: bool) -> None:
+        self.op = op
+        self.args = args
+        self.outputs = outputs
+        self.no_grad = no_grad
+
+    def __repr__(self) -> str:
+        return f"<Node {self.outputs} = {self.op.qualified_name}{self.args}>"
+
+
+class Constant:
+    """A tensor from outside, copied when the function met it. One that the function writes is copied for each replay."""
+
+    __slots__ = ("ref", "tensor", "written")
+
+    def __init__(self, ref: Ref, tensor: Tensor, written: bool = False) -> None:
+        self.ref = ref
+        self.tensor = tensor
+        self.written = written
+
+
+class Graph:
+    """What a function did to its inputs: call it with others, print it, `save` it. Made by `turnout.trace(f)(*inputs)`.
+
+    name        the function's
+    inputs      the names of the tensors it takes, in order
+    nodes       the calls, in order
+    constants   tensors from outside
+    """
+
+    def __init__(
+        self, name: str, inputs: tuple[str, ...], signature: Nested, nodes: list[Node], constants: list[Constant],
+        output: Nested, results: list[Ref],
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.inputs = inputs
+        self.signature = signature
+        self.nodes = nodes
+        self.constants = constants
+        self.output = output
+        self.results = results
+        self._last_uses: list[tuple[int, ...]] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the operators on other inputs, nested as those that were traced; the result is nested as the function's was.
+
+        They are ordinary calls: they are differentiated, cast, batched and traced like any. Sizes and numbers that the
+        function computed in Python are constants. Raises TraceError when the arguments are nested otherwise.
+        """
+        given = self.signature.values_of([args, kwargs], self.name)
+        values: list[Any] = [None] * self.count()
+        values[: len(given)] = given
+        for constant in self.constants:
+            values[constant.ref.index] = constant.tensor.clone() if constant.written else constant.tensor
+        for node, dead in zip(self.nodes, self._dead_after(), strict=True):
+            arguments = tuple([_filled(a, values) for a in node.args])
+            if node.no_grad:
+                with no_grad():
+                    result = node.op.call_boxed(arguments)
+            else:
+                result = node.op.call_boxed(arguments)
+            _store(node.outputs, result, values)
+            for index in dead:
+                values[index] = None
+        return self.output.build([values[ref.index] for ref in self.results])
+
+    def count(self) -> int:
+        """How many values there are."""
+        highest = [len(self.inputs) - 1, *(c.ref.index for c in self.constants)]
+        highest += [ref.index for node in self.nodes for ref in refs_in(node.outputs)]
+        return max(highest) + 1
+
+    def _dead_after(self) -> list[tuple[int, ...]]:
+        """Per node, the values that nothing needs after it: a replay holds no more memory than the function did."""
+        if self._last_uses is None:
+            needed = {ref.index for ref in self.results}
+            found: list[tuple[int, ...]] = []
+            for node in reversed(self.nodes):
+                here = {ref.index for ref in refs_in((node.args, node.outputs))} - needed
+                found.append(tuple(here))
+                needed |= here
+            self._last_uses = found[::-1]
+        return self._last_uses
+
+    def to(self, where: str | Device) -> Graph:
+        """The same graph on another device: its constants are copied there, and what it makes anew is made there."""
+        target = device(where)
+        nodes = [Node(n.op, _moved(n.args, target), n.outputs, n.no_grad) for n in self.nodes]
+        constants = [Constant(c.ref, c.tensor.to(target), c.written) for c in self.constants]
+        return Graph(self.name, self.inputs, self.signature, nodes, constants, self.output, self.results)
+
+    @property
+    def code(self) -> str:
+        """The graph as a Python function; `turnout` and its constants are the names that it needs."""
+        from turnout_tracer.source import write
+
+        return write(self)
+
+    def __str__(self) -> str:
+        return self.code
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}({', '.join(self.inputs)}): {len(self.nodes)} calls>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it into a JSON file, constants included. Raises TraceError for a value that is no data."""
+        from turnout_tracer.data import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], device: str | Device | None = None) -> Graph:
+        """Read such a file, in any process; runs nothing. `device` is where its constants go, by default where they were.
+
+        Raises FileFormatError for another file, UnknownOperatorError when an operator of it is not installed.
+        """
+        from turnout_tracer.data import load
+
+        return load(path, device)
+
+
+def refs_in(value: Any) -> Iterator[Ref]:
+    """The values that an argument or an output names."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from refs_in(each)
+
+
+def _filled(value: Any, values: list[Any]) -> Any:
+    if isinstance(value, Ref):
+        return values[value.index]
+    if isinstance(value, list):
+        return [_filled(each, values) for each in value]
+    if isinstance(value, tuple):
+        return tuple([_filled(each, values) for each in value])
+    return value
+
+
+def _store(outputs: Any, result: Any, values: list[Any]) -> None:
+    if isinstance(outputs, Ref):
+        values[outputs.index] = result
+    elif isinstance(outputs, (list, tuple)):
+        for each, one in zip(outputs, result, strict=True):
+            _store(each, one, values)
+
+
+def _moved(value: Any, target: Device) -> Any:
+    if isinstance(value, Device):
+        return target
+    if isinstance(value, Generator):
+        return Generator(target).set_state(value.get_state())
+    if isinstance(value, list):
+        return [_moved(each, target) for each in value]
+    if isinstance(value, tuple):
+        return tuple([_moved(each, target) for each in value])
+    return value

@@ -1,0 +1,9 @@
+"""What `turnout.graphs` offers while this plugin is active."""
+
+from __future__ import annotations
+
+from turnout_tracer.errors import TraceError, TraceWarning
+from turnout_tracer.graph import Graph, Node
+from turnout_tracer.recording import is_tracing, trace
+
+__all__ = ["Graph", "Node", "TraceError", "TraceWarning", "is_tracing", "trace"]

@@ -1,0 +1,75 @@
+"""What a graph takes and returns: a tree whose leaves are tensors and generators, or constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from turnout import trees
+from turnout.random import Generator
+from turnout.tensors import Tensor
+from turnout_tracer import errors
+
+
+class _Value:
+    """Stands for a leaf that a graph computes with."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "VALUE"
+
+
+VALUE: Any = _Value()
+
+
+class Nested:
+    """The structure of a tree, and its leaves: VALUE for those that a graph computes with, constants as they are."""
+
+    __slots__ = ("leaves", "structure")
+
+    def __init__(self, structure: Any, leaves: Iterable[Any]) -> None:
+        self.structure = structure
+        self.leaves = tuple(leaves)
+
+    def build(self, values: Iterable[Any]) -> Any:
+        """The tree with values in the places of VALUE, in order."""
+        rest = iter(values)
+        return trees.unflatten(self.structure, [next(rest) if leaf is VALUE else leaf for leaf in self.leaves])
+
+    def values_of(self, call: list[Any], name: str) -> list[Any]:
+        """The values of another call, `[args, kwargs]`; dicts may be in another order. Raises TraceError for other nesting."""
+        found = trees.spread(call, self.structure)
+        places = places_in(self.structure)
+        if found is None or len(trees.flatten(call)[0]) != len(places):
+            raise errors.TraceError(errors.wrong_structure(name, places, places_in(trees.flatten(call)[1])))
+        values = []
+        for place, leaf, value in zip(places, self.leaves, found, strict=True):
+            if leaf is VALUE and is_value(value):
+                values.append(value)
+            elif leaf is VALUE:
+                raise errors.TraceError(errors.wrong_leaf(name, place, "a tensor", type(value).__name__))
+            elif is_value(value) or type(value) is not type(leaf) or value != leaf:
+                shown = type(value).__name__ if is_value(value) else repr(value)
+                raise errors.TraceError(errors.wrong_leaf(name, place, repr(leaf), shown))
+        return values
+
+
+def places_in(call: Any) -> list[str]:
+    """What each leaf of the structure of `[args, kwargs]` is called: "args[0]", "kwargs['scale']"."""
+    args, kwargs = call.branches
+    return trees.paths(args, "args") + trees.paths(kwargs, "kwargs")
+
+
+def is_value(leaf: object) -> bool:
+    """Whether a leaf is what a graph computes with: a tensor, or a generator of random numbers."""
+    return isinstance(leaf, (Tensor, Generator))
+
+
+def take_apart(tree: Any, value: Callable[[Any], None]) -> Nested:
+    """The kind of a tree; `value(tensor)` is called for each leaf that is one, in order."""
+    leaves, structure = trees.flatten(tree)
+    for leaf in leaves:
+        if is_value(leaf):
+            value(leaf)
+    return Nested(structure, [VALUE if is_value(leaf) else leaf for leaf in leaves])

@@ -1,0 +1,98 @@
+"""Random operators inside vmap: refused, shared by all examples, or drawn for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout.func import grad, vmap
+
+REFUSED = (
+    "aten::{0}: random numbers inside vmap need to know whether all examples share them\n"
+    "  to fix  vmap(..., randomness='same') or randomness='different'"
+)
+DRAWS = {
+    "rand": lambda x: turnout.rand(4),
+    "randn": lambda x: turnout.randn(4),
+    "randint": lambda x: turnout.randint(1 << 40, (4,)),
+    "randperm": lambda x: turnout.randperm(50),
+    "rand_like": lambda x: turnout.rand_like(x),
+    "uniform_": lambda x: x.clone().uniform_(),
+    "normal_": lambda x: x.clone().normal_(),
+    "bernoulli": lambda x: turnout.bernoulli(turnout.full_like(x, 0.5)),
+    "dropout": lambda x: turnout.nn.functional.dropout(turnout.ones_like(x), 0.5),
+}
+
+
+def batch() -> turnout.Tensor:
+    return turnout.zeros(3, 40)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_operators_are_refused_unless_it_is_said_how(name: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        vmap(DRAWS[name])(batch())
+    assert str(caught.value) == REFUSED.format(name)
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_same_draws_once(name: str) -> None:
+    made = vmap(DRAWS[name], randomness="same")(batch())
+    assert made[0].tolist() == made[1].tolist() == made[2].tolist()
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_different_draws_for_each(name: str) -> None:
+    made = vmap(DRAWS[name], randomness="different")(batch())
+    rows = made.tolist()
+    assert rows[0] != rows[1] != rows[2] != rows[0]
+
+
+def test_levels_have_modes_of_their_own() -> None:
+    def draw(outer: str, inner: str) -> Any:
+        one = vmap(lambda x: turnout.rand(4), randomness=inner)
+        return vmap(one, randomness=outer)(turnout.zeros(2, 3, 4)).tolist()
+
+    a = draw("same", "different")
+    assert a[0] == a[1]
+    assert a[0][0] != a[0][1]
+    b = draw("different", "same")
+    assert b[0] != b[1]
+    assert b[0][0] == b[0][1]
+    c = draw("different", "different")
+    assert len({tuple(row) for rows in c for row in rows}) == 6
+    with pytest.raises(RuntimeError):
+        draw("error", "same")
+
+
+def test_an_unbatched_tensor_cannot_take_different_numbers() -> None:
+    shared = turnout.zeros(4)
+    with pytest.raises(RuntimeError) as caught:
+        vmap(lambda x: shared.uniform_(), randomness="different")(batch())
+    assert str(caught.value) == (
+        "aten::uniform_: self is not batched, so it cannot take different random numbers for each example\n"
+        "  to fix  write into a batched tensor, or use randomness='same'"
+    )
+    assert shared.tolist() == [0.0] * 4
+
+
+def test_gradients_of_examples_see_their_own_numbers() -> None:
+    rows = vmap(grad(lambda x: (x * turnout.rand(40)).sum()), randomness="different")(batch()).tolist()
+    assert rows[0] != rows[1] != rows[2]
+    rows = vmap(grad(lambda x: (x * turnout.rand(40)).sum()), randomness="same")(batch()).tolist()
+    assert rows[0] == rows[1] == rows[2]
+
+
+def test_an_unbatched_tensor_is_dropped_differently_for_each() -> None:
+    shared = turnout.ones(40)
+    made = vmap(lambda x: turnout.nn.functional.dropout(shared, 0.5) + x, randomness="different")(batch()).tolist()
+    assert made[0] != made[1]
+    assert {v for row in made for v in row} == {0.0, 2.0}
+
+
+def test_generators_are_advanced_as_outside() -> None:
+    seeded = turnout.Generator().manual_seed(3)
+    made = vmap(lambda x: turnout.rand(4, generator=seeded), randomness="different")(batch())
+    assert made.tolist() == turnout.rand(3, 4, generator=turnout.Generator().manual_seed(3)).tolist()

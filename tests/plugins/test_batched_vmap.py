@@ -1,0 +1,353 @@
+"""vmap: what it takes and returns, how it fails, which operators loop, and that nothing of it is left behind."""
+
+# ruff: noqa: E501 - rows of tables
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import warnings
+from collections import namedtuple
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout import func, state
+from turnout.errors import AliasError, ShapeError
+from turnout.func import grad, hessian, vmap
+from turnout_batched.errors import VmapError
+
+
+def matrix() -> turnout.Tensor:
+    return turnout.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+def vector() -> turnout.Tensor:
+    return turnout.tensor([1.0, 2.0, 3.0])
+
+
+def error_of(function: Any) -> Exception:
+    try:
+        function()
+    except Exception as error:  # noqa: BLE001 - whatever it is
+        return error
+    raise AssertionError("nothing was raised")
+
+
+def untouched() -> bool:
+    return state.LEVELS.get() == () and state.GRAD.get() == (1, 1) and state.DISPATCH.get() == state.FRESH
+
+
+# ---- arguments and results
+
+
+def test_nested_arguments_and_results_keep_their_structure() -> None:
+    Pair = namedtuple("Pair", "left right")
+
+    def function(tree: Any, scale: float) -> Any:
+        return Pair(tree["a"][0] * scale, [tree["b"], {"sum": tree["a"][0].sum()}])
+
+    tree = {"a": (matrix(), 7), "b": vector()}
+    made = vmap(function, ({"a": (0, None), "b": None}, None), Pair(1, [None, 0]))(tree, 2.0)
+    assert type(made) is Pair
+    assert made.left.tolist() == [[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]]
+    assert made.right[0].tolist() == [1.0, 2.0, 3.0]
+    assert made.right[1]["sum"].tolist() == [6.0, 15.0]
+
+
+def test_keyword_arguments_are_passed_as_they_are() -> None:
+    assert vmap(lambda x, *, by: x * by)(vector(), by=vector()).shape == (3, 3)
+
+
+def test_an_unbatched_result_is_repeated_where_out_dims_says() -> None:
+    assert vmap(lambda x: vector() * 2, out_dims=1)(matrix()).tolist() == [[2.0, 2.0], [4.0, 4.0], [6.0, 6.0]]
+    assert vmap(lambda x: vector() * 2, out_dims=None)(matrix()).tolist() == [2.0, 4.0, 6.0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
+def test_chunks_give_what_all_at_once_gives(size: int) -> None:
+    x = turnout.arange(15).reshape(5, 3)
+    assert (
+        vmap(lambda r, c: (r * c, r.sum()), (0, None), (1, 0), chunk_size=size)(x, 2)[0].tolist()
+        == (x * 2).t().tolist()
+    )
+
+
+def test_no_examples_give_an_empty_result() -> None:
+    assert vmap(lambda x: (x * 2).sum())(turnout.zeros(0, 3)).shape == (0,)
+
+
+def test_an_example_looks_like_a_tensor_of_its_own() -> None:
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        assert isinstance(x, turnout.Tensor)
+        assert (x.shape, x.ndim, x.numel(), x.size(0), len(x)) == ((3,), 1, 3, 3, 3)
+        assert (x.dtype, x.device.type, x.stride(), x.is_contiguous()) == (turnout.float32, "cpu", (1,), True)
+        assert [e.shape for e in x] == [()] * 3
+        assert repr(x).startswith("<one of 2 examples: float32 [3] of vmap level ")
+        return x
+
+    assert vmap(function)(matrix()).tolist() == matrix().tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: vmap(3), "vmap: argument 'func' must be callable, got int"),
+        (lambda: vmap(turnout.sin, randomness="maybe"), "vmap: randomness must be 'error', 'same' or 'different', got 'maybe'"),
+        (lambda: vmap(turnout.sin, chunk_size=0), "vmap: chunk_size must be a positive int or None, got 0"),
+        (lambda: vmap(turnout.sin)(), "vmap: the mapped function got no arguments, so nothing says how many examples there are"),
+        (lambda: vmap(turnout.sin, None)(matrix()), "vmap: in_dims is None for every tensor, so nothing says how many examples there are"),
+        (lambda: vmap(turnout.add, (0,))(matrix(), matrix()), "vmap: in_dims has 1 entries for 2 positional arguments"),
+        (lambda: vmap(turnout.sin, ((0, 0),))(matrix()), "vmap: in_dims does not have the structure of the arguments"),
+        (lambda: vmap(turnout.sin, ("0",))(matrix()), "vmap: in_dims of argument [0] must be an int or None, got '0'"),
+        (lambda: vmap(turnout.sin, 2)(matrix()), "vmap: in_dims says 2 for argument [0], which has 2 dimension(s)"),
+        (lambda: vmap(turnout.mul)(matrix(), 2.0), "vmap: in_dims says 0 for argument [1], which is no tensor but float; use None for it"),
+        (
+            lambda: vmap(lambda t: t["a"][1])({"a": (matrix(), vector())}),
+            "vmap: the mapped dims have different lengths: argument [0]['a'][0] has 2, argument [0]['a'][1] has 3",
+        ),
+        (lambda: vmap(lambda x: (x, 3))(matrix()), "vmap: the mapped function must return tensors, the result[1] is int"),
+        (lambda: vmap(turnout.sin, out_dims=(0, 0))(matrix()), "vmap: out_dims does not have the structure of the result"),
+        (lambda: vmap(turnout.sin, out_dims=2)(matrix()), "vmap: out_dims says 2 for the result, which has 2 dimension(s)"),
+        (lambda: vmap(turnout.sin, out_dims=None)(matrix()), "vmap: out_dims says None for the result, but its values differ between examples"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_named(call: Any, text: str) -> None:
+    error = error_of(call)
+    assert str(error) == text
+    assert isinstance(error, ValueError)
+    assert untouched()
+
+
+# ---- what a batch cannot do
+
+NO_VALUE = (
+    ": inside vmap a tensor stands for all examples and has no value of its own, so Python cannot read or branch on it\n"
+    "  to fix  use turnout.where for a choice, or do this outside of vmap"
+)
+NO_MEMORY = ": a tensor inside vmap is no array of its own\n  to fix  return it from the mapped function, and convert the result"
+IMPERATIVE = (
+    " is not possible on a tensor inside vmap\n"
+    "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x: x.sum().item(), "item()" + NO_VALUE),
+        (lambda x: x.tolist(), "tolist()" + NO_VALUE),
+        (lambda x: x if x.sum() > 0 else -x, "bool()" + NO_VALUE),
+        (lambda x: x.numpy(), "numpy()" + NO_MEMORY),
+        (lambda x: x.requires_grad_(), "requires_grad_()" + IMPERATIVE),
+        (lambda x: x.backward(), "backward()" + IMPERATIVE),
+        (lambda x: x.nonzero(), "aten::nonzero: the shape of its result depends on values, which vmap cannot give for each example"),
+        (lambda x: x[x > 2], "index: the shape of its result depends on values, which vmap cannot give for each example"),
+        (lambda x: x.resize_(4), "aten::resize_: the memory of all examples would change its size, which vmap cannot give for each example"),
+    ],
+)  # fmt: skip
+def test_what_needs_one_value_is_refused(function: Any, text: str) -> None:
+    assert str(error_of(lambda: vmap(function)(matrix()))) == text
+    assert untouched()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda c, x: c.copy_(x), lambda c, x: c.add_(x), lambda c, x: c.index_add_(0, turnout.tensor([0, 1, 2]), x),
+        lambda c, x: turnout.sin(x, out=c), lambda c, x: c.addcmul_(x, x),
+    ],
+)  # fmt: skip
+def test_examples_cannot_be_written_into_what_they_share(write: Any) -> None:
+    shared = turnout.zeros(3)
+    error = error_of(lambda: vmap(lambda x: write(shared, x))(matrix()))
+    assert isinstance(error, VmapError)
+    assert "is not batched by this vmap, but what would be written into it is" in str(error)
+    assert shared.tolist() == [0.0, 0.0, 0.0]
+    inner = error_of(lambda: vmap(lambda x: vmap(lambda y: write(x, y))(turnout.stack([x, x])))(matrix()))
+    assert isinstance(inner, VmapError)
+
+
+def test_an_expanded_argument_cannot_be_written_into() -> None:
+    assert isinstance(error_of(lambda: vmap(lambda x: x.mul_(2))(vector().expand(2, 3))), AliasError)
+
+
+def test_a_tensor_with_more_dims_than_an_example_is_not_broadcast_onto_the_batch() -> None:
+    # The two rows of `matrix()` must not meet the two examples.
+    assert vmap(lambda x: x + matrix())(matrix()).shape == (2, 2, 3)
+    assert isinstance(error_of(lambda: vmap(lambda x: x.clone().add_(matrix()))(matrix())), ShapeError)
+
+
+def test_in_place_operators_write_into_the_argument() -> None:
+    x = matrix()
+    vmap(lambda r: r[1:].mul_(10).add_(r[0]))(x)
+    assert x.tolist() == [[1.0, 21.0, 31.0], [4.0, 54.0, 64.0]]
+    y = turnout.zeros(3, 2)
+    vmap(lambda r, v: turnout.mul(v, 2, out=r), (1, 0))(y, matrix())
+    assert y.t().tolist() == (matrix() * 2).tolist()
+
+
+def test_each_example_can_be_indexed_by_its_own_number() -> None:
+    assert vmap(lambda x, i: x[i])(matrix(), turnout.tensor([0, 2])).tolist() == [1.0, 6.0]
+
+
+def test_masked_assignment_writes_where_each_example_says() -> None:
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        y = x.clone()
+        y[y > 2] = 0
+        return y
+
+    assert vmap(function)(matrix()).tolist() == [[1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
+
+
+# ---- escaped tensors
+
+
+def test_a_tensor_of_an_earlier_vmap_is_refused() -> None:
+    kept: list[turnout.Tensor] = []
+    vmap(lambda x: (kept.append(x), x)[1])(matrix())
+    for use in (
+        lambda: kept[0] * 2,
+        lambda: vmap(lambda x: x + kept[0])(matrix()),
+        lambda: vmap(lambda x: kept[0])(matrix()),
+        lambda: turnout.cat([kept[0], vector()]),
+        lambda: vmap(grad(lambda x: (x * kept[0]).sum()))(matrix()),
+    ):
+        error = error_of(use)
+        assert isinstance(error, VmapError)
+        assert str(error).endswith(
+            "is used outside of it: after the mapped function returned, or in another thread\n"
+            "  to fix  return it from the mapped function"
+        )
+
+
+def test_a_tensor_is_refused_in_another_thread() -> None:
+    def elsewhere(x: turnout.Tensor) -> turnout.Tensor:
+        found: list[Exception] = []
+        thread = threading.Thread(target=lambda: found.append(error_of(lambda: x * 2)))
+        thread.start()
+        thread.join()
+        assert isinstance(found[0], VmapError)
+        return x
+
+    vmap(elsewhere)(matrix())
+
+
+# ---- errors and concurrency
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda f: grad(f)(vector()), lambda f: vmap(f)(matrix()), lambda f: vmap(grad(f))(matrix()),
+        lambda f: grad(lambda m: vmap(f)(m).sum())(matrix()), lambda f: hessian(f)(vector()),
+    ],
+)  # fmt: skip
+def test_an_exception_leaves_the_state_as_it_was(run: Any) -> None:
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        raise KeyError("from the function")
+
+    assert str(error_of(lambda: run(function))) == "'from the function'"
+    assert untouched()
+    assert run(lambda x: (x * x).sum()) is not None
+
+
+def test_threads_and_tasks_do_not_see_each_other() -> None:
+    def work() -> list[Any]:
+        return vmap(hessian(lambda x: (x * x * x).sum()))(matrix()).tolist()
+
+    expected = work()
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(work())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    async def mapped() -> None:
+        for _ in range(3):
+            found.append(work())
+            await asyncio.sleep(0)
+
+    async def silent() -> None:
+        with turnout.no_grad():
+            for _ in range(6):
+                await asyncio.sleep(0)
+                assert not turnout.is_grad_enabled()
+
+    async def together() -> None:
+        await asyncio.gather(mapped(), silent(), mapped())
+
+    asyncio.run(together())
+    assert len(found) == 10
+    assert all(each == expected for each in found)
+    assert untouched()
+
+
+def test_no_level_of_a_gradient_is_left() -> None:
+    from turnout_autograd.writes import EPOCHS
+
+    vmap(hessian(lambda x: (x * x).sum()))(matrix())
+    gc.collect()
+    assert dict(EPOCHS) == {}
+
+
+# ---- loops
+
+
+def test_an_operator_without_a_rule_loops_with_one_warning_and_is_counted() -> None:
+    with turnout.library.Library("batchedloop", "DEF") as library:
+        library.define("twice(Tensor x, int times) -> Tensor")
+        library.impl("twice", lambda x, times: x * times, "CompositeExplicitAutograd")
+        twice = turnout.ops.batchedloop.twice
+        with pytest.warns(UserWarning, match="batchedloop::twice has no batching rule") as caught:
+            assert vmap(lambda x: twice(x, 3), 1)(matrix()).tolist() == (matrix() * 3).t().tolist()
+        assert len(caught) == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            vmap(lambda x: twice(x, 3))(matrix())
+        assert func.loop_counts()["batchedloop::twice"] == 2
+        assert "no batching rule" in str(error_of(lambda: vmap(lambda x: twice(x, 3))(turnout.zeros(0, 3))))
+
+
+# ---- autograd.Function
+
+
+class Square(turnout.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: turnout.Tensor) -> turnout.Tensor:
+        assert x.shape == (3,)
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: turnout.Tensor) -> turnout.Tensor:
+        (x,) = ctx.saved_tensors
+        assert g.shape == x.shape == (3,)
+        return 2 * x * g
+
+
+def test_a_function_with_its_own_gradient_sees_one_example() -> None:
+    m = matrix()
+    assert vmap(Square.apply)(m).tolist() == (m * m).tolist()
+    assert vmap(grad(lambda x: Square.apply(x).sum()))(m).tolist() == (2 * m).tolist()
+    assert grad(lambda m: vmap(Square.apply)(m).sum())(m).tolist() == (2 * m).tolist()
+    assert vmap(hessian(lambda x: Square.apply(x).sum()))(m)[0].tolist() == [
+        [2.0, 0.0, 0.0],
+        [0.0, 2.0, 0.0],
+        [0.0, 0.0, 2.0],
+    ]
+    leaf = matrix().requires_grad_()
+    vmap(Square.apply)(leaf).sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == (2 * m).tolist()
+
+
+def test_a_function_whose_saved_tensor_was_changed_is_an_error() -> None:
+    leaf = matrix().requires_grad_()
+    x = leaf * 1
+    y = vmap(Square.apply)(x)
+    x.mul_(2)
+    assert isinstance(error_of(lambda: y.sum().backward()), AliasError)
