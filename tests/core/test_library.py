@@ -233,8 +233,8 @@ def test_a_fallthrough_fallback_passes_on():
     with Library("t", "DEF") as lib, Library("_", "IMPL") as fallbacks:
         lib.define("f(Tensor x) -> Tensor")
         lib.impl("f", double, "Shelf")
-        fallbacks.fallback(fallthrough_kernel, "Tracer")
-        with turnout.state.include("Tracer"):
+        fallbacks.fallback(fallthrough_kernel, "Functionalize")
+        with turnout.state.include("Functionalize"):
             assert values(turnout.ops.t.f(tensor(1))) == [2]
 
 

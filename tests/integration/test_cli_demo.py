@@ -45,6 +45,14 @@ def test_the_explanation_goes_from_the_gradient_kernel_down_to_the_backend(found
     assert "\n-> CPU " in text
 
 
+def test_mixed_precision_learns_as_well_and_is_explained():
+    found = json.loads(run("--json", "--amp", "bf16").stdout)
+    assert found["amp"] == "bfloat16"
+    assert found["accuracy"] >= 0.96
+    assert "\n-> AutocastCPU  autocast to lower precision" in found["explanation"]
+    assert ("AutocastCPU", "autocast to float32") in {(row["key"], row["kernel"]) for row in found["calls"]}
+
+
 def test_the_plot_is_a_picture(found):
     with open(found["plot"], "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"

@@ -1,4 +1,4 @@
-"""Programs of autocast with vmap, gradients and nesting, run by PyTorch and by Turnout: dtypes and values of results and gradients."""
+"""Programs of autocast with vmap, gradients and nesting, run by PyTorch and by Turnout: dtypes and values."""
 
 from __future__ import annotations
 

@@ -323,6 +323,25 @@ def test_a_write_into_a_tensor_from_outside_is_an_error(write):
     assert outside.tolist() == [1.0, 2.0]
 
 
+def test_a_view_of_an_input_from_outside_is_an_error():
+    x = tensor([1.0, 2.0])
+    view, alias = x[0], x.detach()
+    assert turnout.trace(lambda x: x + alias)(x)(tensor([5.0, 6.0])).tolist() == [10.0, 12.0], "known by its array"
+    with pytest.raises(graphs.TraceError) as raised:
+        turnout.trace(lambda x: x.mul_(2) + view)(x)
+    assert str(raised.value) == (
+        "trace: a tensor from outside shares its memory with an input, or with a view of one, and a replay could not know that\n"
+        "  to fix  make the view inside the traced function"
+    )
+
+
+def test_two_constants_may_share_their_memory():
+    outside = tensor([1.0, 2.0])
+    first = outside[0]
+    graph = turnout.trace(lambda x: x * first + outside)(numbers(2))
+    assert graph(tensor([1.0, 1.0])).tolist() == [2.0, 3.0]
+
+
 def test_a_number_taken_from_a_traced_tensor_is_a_warning():
     with pytest.warns(graphs.TraceWarning) as caught:
         graph = turnout.trace(lambda x: x * x.sum().item())(tensor([1.0, 2.0]))
@@ -538,3 +557,29 @@ def test_an_operator_of_a_file_that_is_not_installed_is_named(tmp_path):
     with pytest.raises(turnout.errors.UnknownOperatorError) as raised:
         graphs.load(tmp_path / "graph.json")
     assert "sinn" in str(raised.value)
+
+
+@pytest.mark.parametrize("anchor", ["Autograd", "Tracer"])
+def test_a_functionality_beside_the_tracer_hides_nothing_from_it(anchor):
+    from turnout.keys import KEYS
+    from turnout.registry import Library
+    from turnout.state import exclude, include
+
+    seen = []
+
+    def count(op, ks, args):
+        seen.append(op.name)
+        with exclude("TracedCounter"):
+            return op.redispatch(ks & ~KEYS.mask("TracedCounter"), *args)
+
+    def f(x):
+        return turnout.autograd.grad((turnout.softmax(x, 0) * x).sum(), [x])[0]
+
+    with Library("traced_counter") as lib:
+        lib.functionality("TracedCounter", after=anchor)
+        lib.fallback("TracedCounter", count)
+        with include("TracedCounter"):
+            graph = turnout.trace(f)(numbers(3, grad=True))
+    assert "softmax" in seen
+    x = numbers(3, seed=5, grad=True)
+    assert values(graph(x)) == values(f(x))

@@ -6,6 +6,7 @@ nothing else. All are ContextVars: a thread or asyncio task sees its own, and ev
 
 from __future__ import annotations
 
+import threading
 from contextvars import ContextVar
 
 from turnout.keys import KEYS
@@ -32,15 +33,22 @@ LEVELS: ContextVar[tuple[Any, ...]] = ContextVar("turnout.levels", default=())
 
 
 class Clock:
-    """`epoch` rises by 1 << 32 at every gradient level's entry; a new tensor's version starts with it.
+    """`epoch` rises by 1 << 32 at every entry of a gradient level or trace; a new tensor's version starts with it.
 
     So "older than this level" is `version < level's epoch`; users see the low 32 bits.
     """
 
-    __slots__ = ("epoch",)
+    __slots__ = ("_lock", "epoch")
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self.epoch = 0
+
+    def advance(self) -> int:
+        """Begin a new epoch, and return it."""
+        with self._lock:
+            self.epoch += 1 << 32
+            return self.epoch
 
 
 CLOCK = Clock()

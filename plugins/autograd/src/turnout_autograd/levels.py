@@ -35,8 +35,7 @@ class Level:
             bit = 2
             while bit in EPOCHS:
                 bit <<= 1
-            CLOCK.epoch += 1 << 32
-            EPOCHS[bit] = CLOCK.epoch
+            EPOCHS[bit] = CLOCK.advance()
         self.bit = bit
         self.vmaps = LEVELS.get()
         self.inputs: list[tuple[Tensor, InputNode | None]] = []

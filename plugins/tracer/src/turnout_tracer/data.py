@@ -126,14 +126,14 @@ def load(path: str | os.PathLike[str], where: str | Device | None = None) -> Gra
     if not isinstance(data.get("version"), int) or data["version"] > VERSION:
         raise FileFormatError(errors.newer(name, data.get("version"), VERSION))
     try:
-        return from_data(data, where)
+        return from_data(data, where, name)
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         if isinstance(error, TurnoutError):
             raise
         raise FileFormatError(errors.not_a_graph(name, f"{type(error).__name__}: {error}")) from None
 
 
-def from_data(data: dict[str, Any], where: str | Device | None = None) -> Graph:
+def from_data(data: dict[str, Any], where: str | Device | None = None, name: str = "the data") -> Graph:
     """The graph of what `to_data` gave."""
     target = None if where is None else device(where)
     generators = [
@@ -142,7 +142,10 @@ def from_data(data: dict[str, Any], where: str | Device | None = None) -> Graph:
     nodes = []
     for row in data["nodes"]:
         args = tuple([_decode(a, generators, target) for a in row["args"]])
-        nodes.append(Node(_operator(row["op"]), args, _decode(row["out"], [], None), bool(row.get("no_grad"))))
+        op = _operator(row["op"])
+        if len(args) != len(op.schema.arguments):
+            raise FileFormatError(errors.other_arguments(name, row["op"], len(args), len(op.schema.arguments)))
+        nodes.append(Node(op, args, _decode(row["out"], [], None), bool(row.get("no_grad"))))
     constants = [_read_constant(c, target) for c in data["constants"]]
     return Graph(
         str(data["name"]), tuple(data["inputs"]), _read_nested(data["signature"]), nodes, constants,

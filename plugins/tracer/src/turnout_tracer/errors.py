@@ -42,6 +42,14 @@ def captured_written(op: str, argument: str) -> str:
     )
 
 
+def captured_view() -> str:
+    """A tensor from outside that shares memory with a value of the graph."""
+    return (
+        "trace: a tensor from outside shares its memory with an input, or with a view of one, and a replay could not know that\n"
+        "  to fix  make the view inside the traced function"
+    )
+
+
 def became_number(op: str, value: object) -> str:
     """A Python number taken from a traced tensor."""
     return f"{op}: {value!r} is a constant of the graph from here on; a replay does not compute it from its own inputs"
@@ -76,6 +84,11 @@ def not_saved(what: str, value: object) -> str:
 def not_a_graph(path: str, why: str) -> str:
     """A file that is no saved graph."""
     return f"load: {path} is not a saved graph: {why}"
+
+
+def other_arguments(path: str, op: str, found: int, expected: int) -> str:
+    """A file with a call that the operator as it is now does not take."""
+    return f"load: {path} calls {op} with {found} arguments, the operator that is installed takes {expected}"
 
 
 def newer(path: str, version: object, known: int) -> str:

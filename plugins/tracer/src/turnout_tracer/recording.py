@@ -74,7 +74,7 @@ class Recording:
         self.nodes: list[Node] = []
         self.constants: list[Constant] = []
         self.entered: list[tuple[Operator, bool]] = []
-        self._epoch = CLOCK.epoch
+        self._epoch = CLOCK.advance()  # tensors made from here on are younger
         self._grad = GRAD.get()[0] & 1
         self._count = 0
         self._names: dict[int, Ref] = {}
@@ -108,6 +108,7 @@ class Recording:
         return self.known(tensor) or self._capture(tensor)
 
     def _capture(self, tensor: Tensor) -> Ref:
+        self._check_captured(tensor)
         ref = self.bind(tensor)
         token = DISPATCH.set((DISPATCH.get()[0] & ~TRACER, DISPATCH.get()[1] & ~TRACER))
         grad = GRAD.set((0, GRAD.get()[1]))
@@ -119,6 +120,14 @@ class Recording:
         self.constants.append(constant)
         self._captured.append((tensor, constant))
         return ref
+
+    def _check_captured(self, tensor: Tensor) -> None:
+        """Raise TraceError where a tensor from outside shares memory with an input. Constants may: none is written."""
+        storage = tensor.storage
+        if storage is None or any(captured.storage is storage for captured, _ in self._captured):
+            return
+        if any(getattr(each, "storage", None) is storage for each in self._alive):
+            raise errors.TraceError(errors.captured_view())
 
     # ---- calls
 
@@ -228,7 +237,6 @@ def trace(function: Callable[..., Any]) -> Callable[..., Graph]:
             raise errors.TraceError(errors.inside_vmap())
         if is_tracing():
             raise errors.TraceError(errors.nested())
-        CLOCK.epoch += 1 << 32  # tensors made from here on are younger than the trace
         recording = Recording()
         names: list[str] = []
         signature = _bind_inputs(recording, function, args, kwargs, names)
