@@ -50,7 +50,10 @@ def test_doctor_finds_this_environment_healthy():
     assert done.stdout.endswith("healthy\n")
     found = facts("doctor")
     assert found["healthy"] is True
-    assert {plugin["state"] for plugin in found["plugins"]} == {"active"}
+    # A plugin whose device is not on this machine (a GPU) is no fault of the environment.
+    states = {plugin["name"]: plugin["state"] for plugin in found["plugins"]}
+    assert set(states.values()) <= {"active", "unavailable"}
+    assert all(states[name] == "active" for name in ("cpu", "meta", "autograd"))
 
 
 def test_table_names_kernel_reason_and_distribution_of_each_key():

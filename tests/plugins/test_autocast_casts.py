@@ -8,7 +8,11 @@ import weakref
 import pytest
 
 import turnout
+from operator_cases import CASES, calls
 from turnout import amp, library
+from turnout.dtypes import dtype_named
+from turnout.registry import find_operator
+from turnout_autocast.rules import ACCELERATOR
 
 
 def ones(*shape, **options):
@@ -193,6 +197,28 @@ def test_promote_type_is_the_widest_of_the_eligible_tensors():
     assert amp.promote_type(turnout.float16, single, half, None) is turnout.float32
     assert amp.promote_type(turnout.float16, double, half) is turnout.float16
     assert amp.promote_type(turnout.float16, single, device_type="meta") is turnout.float16
+
+
+EXPECTED = {"lower precision": "float16", "float32": "float32", "float32 result": "float32", "promote": "float16"}
+
+
+@pytest.mark.parametrize("name", sorted(ACCELERATOR))
+def test_every_rule_of_the_accelerators_gives_its_dtype(name):
+    op = find_operator(f"aten::{name}")
+    case = next(c for c in CASES if c.op == name)
+
+    def make(data, dtype):
+        return turnout.tensor(data, dtype=dtype_named(dtype), device="cpu").to("meta")
+
+    for args, kwargs in calls(case, "float16", make):
+        with turnout.autocast("meta"):
+            found = op(*args, **kwargs)
+        assert found.dtype.name == EXPECTED[ACCELERATOR[name]]
+    if ACCELERATOR[name] == "promote":
+        args, kwargs = next(calls(case, "float16", make))
+        with turnout.autocast("meta"):
+            found = op(args[0].float(), *args[1:], **kwargs)
+        assert found.dtype is turnout.float32
 
 
 # ---- rules of custom operators

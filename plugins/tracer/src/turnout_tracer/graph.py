@@ -89,6 +89,7 @@ class Graph:
         self.output = output
         self.results = results
         self._last_uses: list[tuple[int, ...]] | None = None
+        self._count: int | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the operators on other inputs, nested as those that were traced; the result is nested as the function's was.
@@ -115,9 +116,10 @@ class Graph:
 
     def count(self) -> int:
         """How many values there are."""
-        highest = [len(self.inputs) - 1, *(c.ref.index for c in self.constants)]
-        highest += [ref.index for node in self.nodes for ref in refs_in(node.outputs)]
-        return max(highest) + 1
+        if self._count is None:
+            made = [ref.index for node in self.nodes for ref in refs_in(node.outputs)]
+            self._count = 1 + max([len(self.inputs) - 1, *(c.ref.index for c in self.constants), *made])
+        return self._count
 
     def _dead_after(self) -> list[tuple[int, ...]]:
         """Per node, the values that nothing needs after it: a replay holds no more memory than the function did."""

@@ -39,19 +39,21 @@ class Nested:
 
     def values_of(self, call: list[Any], name: str) -> list[Any]:
         """The values of another call, `[args, kwargs]`; dicts may be in another order. Raises TraceError for other nesting."""
-        found = trees.spread(call, self.structure)
-        places = places_in(self.structure)
-        if found is None or len(trees.flatten(call)[0]) != len(places):
-            raise errors.TraceError(errors.wrong_structure(name, places, places_in(trees.flatten(call)[1])))
+        found, structure = trees.flatten(call)
+        if structure != self.structure:
+            ordered = trees.spread(call, self.structure)
+            if ordered is None or len(ordered) != len(found):
+                expected, theirs = places_in(self.structure), places_in(structure)
+                raise errors.TraceError(errors.wrong_structure(name, expected, theirs))
+            found = ordered
         values = []
-        for place, leaf, value in zip(places, self.leaves, found, strict=True):
+        for i, (leaf, value) in enumerate(zip(self.leaves, found, strict=True)):
             if leaf is VALUE and is_value(value):
                 values.append(value)
-            elif leaf is VALUE:
-                raise errors.TraceError(errors.wrong_leaf(name, place, "a tensor", type(value).__name__))
-            elif is_value(value) or type(value) is not type(leaf) or value != leaf:
-                shown = type(value).__name__ if is_value(value) else repr(value)
-                raise errors.TraceError(errors.wrong_leaf(name, place, repr(leaf), shown))
+            elif leaf is VALUE or is_value(value) or type(value) is not type(leaf) or value != leaf:
+                expected_leaf = "a tensor" if leaf is VALUE else repr(leaf)
+                shown = type(value).__name__ if leaf is VALUE or is_value(value) else repr(value)
+                raise errors.TraceError(errors.wrong_leaf(name, places_in(self.structure)[i], expected_leaf, shown))
         return values
 
 
