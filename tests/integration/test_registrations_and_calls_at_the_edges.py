@@ -1,0 +1,157 @@
+"""Calls by unusual ways, refusals that name the right cause, and undo that meets an obstacle."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout import config
+from turnout.errors import (
+    AliasError,
+    DeviceError,
+    DisabledError,
+    DTypeError,
+    KernelSignatureError,
+    NoKernelError,
+    RegistrationError,
+    UniverseError,
+)
+from turnout.registry import REGISTRY, Library
+from turnout.state import exclude
+
+
+@pytest.fixture
+def disabled():
+    def disable(key):
+        config.set({"keys.disable": [key]})
+
+    yield disable
+    config.unset("keys.disable")
+
+
+def test_an_argument_named_self_can_be_given_by_keyword():
+    x = turnout.ones(2)
+    add = turnout.ops.aten.add
+    assert add(self=x, other=x).tolist() == [2, 2]
+    assert add.Tensor(self=x, other=x).tolist() == [2, 2]
+    assert add.Tensor.redispatch(x.keys, self=x, other=x).tolist() == [2, 2]
+    assert add.choose(self=x, other=x) is add.Tensor
+
+
+def test_the_kernel_of_an_autograd_key_goes_on_from_the_keys_of_its_arguments():
+    x = turnout.ones(2, requires_grad=True)
+    assert turnout.ops.aten.add.Tensor.kernel("AutogradCPU")(x, x).requires_grad
+    assert not turnout.ops.aten.add.Tensor.kernel("CPU")(x, x).requires_grad
+
+
+def test_a_step_of_undo_that_raises_keeps_no_other_step_and_can_be_tried_again():
+    low, high = Library("edge_low"), Library("edge_high")
+    low.define("edge_low::f(Tensor x) -> Tensor")
+    low.functionality("EdgeLow", after="Autograd")
+    high.functionality("EdgeHigh", after="EdgeLow")
+    with pytest.raises(UniverseError, match="still the anchor of EdgeHigh"):
+        low.undo()
+    assert "edge_low::f" not in REGISTRY.operators
+    high.undo()
+    low.undo()
+    assert "EdgeLow" not in REGISTRY.keys.universe.rank
+
+
+def test_what_cannot_be_called_is_no_kernel():
+    with Library("edge") as library:
+        library.define("f(Tensor x) -> Tensor")
+        with pytest.raises(KernelSignatureError, match="a kernel is a function or FALLTHROUGH, got int 3"):
+            library.impl("f", "CPU", 3)
+        with pytest.raises(KernelSignatureError, match="got NoneType None"):
+            library.fallback("Tracer", None)
+        with pytest.raises(RegistrationError, match="a kernel's form is one of unboxed, boxed, internal, array, got 'x'"):
+            library.impl("f", "CPU", len, form="x")
+        assert library.provided() == {"namespace:edge"}
+
+
+def test_a_functionality_cannot_take_the_name_of_an_alias_key():
+    with Library("edge") as library, pytest.raises(UniverseError, match="which is the name of an alias key"):
+        library.functionality("CompositeImplicitAutograd", after="Dense")
+
+
+def test_a_missing_kernel_blames_the_setting_or_the_guard_that_took_the_key_away(disabled):
+    x = turnout.ones(2)
+    with exclude("CPU"), pytest.raises(NoKernelError) as caught:
+        x + x
+    assert "the tensors bring CPU, which is excluded or not in the given key set" in str(caught.value)
+    disabled("CPU")
+    with pytest.raises(NoKernelError) as caught:
+        x + x
+    assert "asked for by  CPU, switched off by keys.disable (turnout.config.set)" in str(caught.value)
+
+
+def test_a_gradient_is_refused_where_one_backends_autograd_key_is_disabled(disabled):
+    disabled("AutogradCPU")
+    with pytest.raises(DisabledError, match="AutogradCPU was asked for, but keys.disable switches it off"):
+        turnout.ones(2, requires_grad=True)
+
+
+def test_a_deactivated_plugin_is_named_as_the_remedy():
+    x = turnout.ones(2, requires_grad=True)
+    turnout.plugins.deactivate("autograd", with_dependents=True)
+    try:
+        with pytest.raises(NoKernelError) as caught:
+            x * 2
+    finally:
+        turnout.plugins.activate("autograd")
+    assert 'to fix        turnout.plugins.activate("autograd"); ' in str(caught.value)
+
+
+def test_a_generator_of_another_device_is_an_error_that_names_both():
+    with pytest.raises(DeviceError, match="the generator is on cpu, the result is asked for on meta"):
+        turnout.rand(2, generator=turnout.Generator(), device="meta")
+
+
+def test_a_generated_out_variant_refuses_to_drop_fractions():
+    out = turnout.zeros(2, dtype=turnout.int32)
+    with pytest.raises(DTypeError, match="cannot be written into int32"):
+        turnout.add(turnout.ones(2), 1.5, out=out)
+    assert out.tolist() == [0, 0]
+
+
+def test_an_array_whose_elements_share_memory_is_not_written():
+    broadcast = np.lib.stride_tricks.as_strided(np.zeros(1, dtype=np.float32), (3,), (0,))
+    with pytest.raises(AliasError, match="cannot write into an expanded tensor"):
+        turnout.from_numpy(broadcast).add_(turnout.ones(3))
+
+
+def test_choices_are_set_and_unset_as_they_are_written_in_a_file():
+    name = "aten::add.Tensor@CPU"
+    for values in ({"kernels.choose": {name: "a"}}, {f'kernels.choose."{name}"': "a"}, {"kernels": {"choose": {name: "a"}}}):
+        config.set(values)
+        assert config.kernel_choices() == {name: "a"}
+        config.unset("kernels.choose")
+        assert config.kernel_choices() == {}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_during_a_change_can_register():
+    held, over = threading.Event(), threading.Event()
+
+    def hold():
+        with config.LOCK:
+            held.set()
+            over.wait(0.3)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        done = threading.Thread(target=lambda: Library("edge").define("f(Tensor x) -> Tensor"), daemon=True)
+        done.start()
+        done.join(10)
+        os._exit(done.is_alive())
+    over.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
