@@ -144,6 +144,20 @@ def test_two_libraries_that_both_override_are_a_conflict(registry, library):
         other.impl("lib::f", "CPU", lambda x: 2, allow_override=True)
 
 
+def test_a_conflict_that_an_undo_brings_back_is_an_error_at_the_call_and_not_a_winner_by_order(registry):
+    libraries = [Library(name, registry=registry) for name in "abc"]
+    op = libraries[0].define("a::f(Tensor x) -> Tensor")
+    libraries[0].impl("f", "CPU", lambda x: "a")
+    libraries[1].impl("a::f", "CPU", lambda x: "b", allow_override=True)
+    libraries[2].impl("a::f", "CPU", lambda x: "c")
+    assert run(op, tensor(registry)) == "b"
+    libraries[1].undo()
+    with pytest.raises(ConflictError, match="a::f: two kernels for CPU"):
+        run(op, tensor(registry))
+    libraries[2].undo()
+    assert run(op, tensor(registry)) == "a"
+
+
 def test_a_conflict_of_waiting_kernels_is_found_before_the_definition(registry, library):
     other = Library("other", registry=registry)
     library.impl("f", "CPU", lambda x: 1)

@@ -124,19 +124,28 @@ class Registry:
     # ---- what wins at one operator and key
 
     def winner(self, op: Operator, key: str, stack: list[Kernel]) -> Kernel:
-        """The kernel that stands among those registered at one key: the newest of the library that wins."""
-        libraries = {id(k.library): k.library for k in stack}
-        if len(libraries) == 1:
+        """The kernel that stands among those registered at one key: the newest of the library that wins.
+
+        A conflict that a registration would have been refused for can come back, by undoing the library or the setting that
+        decided it. Nobody wins then: the kernel is one that raises ConflictError, whatever the order was.
+        """
+        if len({id(k.library) for k in stack}) == 1:
             return stack[-1]
+        chosen = self.choice(op, key)
+        if chosen is not None:
+            found = [k for k in stack if k.library is not None and chosen in (k.library.name, k.library.distribution)]
+            if found:
+                return found[-1]
         overriding = [k for k in stack if k.allow_override]
-        candidates = overriding or stack
-        preferred = self.choice(op, key)
-        if preferred is not None:
-            chosen = [
-                k for k in stack if k.library is not None and preferred in (k.library.name, k.library.distribution)
-            ]
-            candidates = chosen or candidates
-        return candidates[-1]
+        if len({id(k.library) for k in overriding}) == 1:
+            return overriding[-1]
+        contenders = sorted(overriding or stack, key=lambda k: (k.origin, k.source))
+        text = texts.conflict(op, key, contenders[0], contenders[-1], both_override=bool(overriding))
+
+        def call_conflict(ks: int, *args: Any) -> Any:
+            raise ConflictError(text)
+
+        return Kernel(call_conflict, INTERNAL, calls_operators=False, label="conflict")
 
     def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
         """Raise ConflictError unless exactly one library would say allow_override, or configuration chooses."""

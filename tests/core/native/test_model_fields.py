@@ -127,6 +127,7 @@ def test_historic_fields_are_accepted_with_a_note():
         ("python_module: [nn]", "python_module must be a text, got a list: ['nn']"),
         ("dispatch: [CPU]", "dispatch must be a mapping from dispatch keys to kernel names, got a list: ['CPU']"),
         ("dispatch: {CPU: 1}", "dispatch: CPU must be the name of a kernel, got a number: 1"),
+        ("dispatch: {cpu: f}", "dispatch: no key 'cpu'"),
         ("dispatch: {'CPU, CPU': f}", "dispatch: two kernels for CPU: f and f"),
         (
             "dispatch: {CompositeExplictAutograd: f}",

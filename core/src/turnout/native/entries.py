@@ -322,7 +322,7 @@ def _add_kernel(entry: Entry, table: dict[str, str], key: str, node: Node) -> No
     if key in OLD_NAMES:
         entry.notes.append(f"the dispatch key {key} is historic: read as {OLD_NAMES[key]}")
         key = OLD_NAMES[key]
-    if not key.isidentifier() or (key.startswith("Composite") and key not in COMPOSITES):
+    if not key.isidentifier() or not key[0].isupper() or (key.startswith("Composite") and key not in COMPOSITES):
         fact = f"dispatch: no key '{key}'{near(key, (*COMPOSITES, *OLD_NAMES))}"
         entry.problems.append(where._replace(text=fact))
     elif key in table:
