@@ -7,7 +7,7 @@ are attributes of the service it registers, looked up here and activated on firs
 from __future__ import annotations
 
 from turnout.keys import TRACKED
-from turnout.state import GRAD, LEVELS
+from turnout.state import GRAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,8 +152,3 @@ class inference_mode(_Mode):
 def is_grad_enabled() -> bool:
     """Whether imperative autograd records now."""
     return bool(GRAD.get()[0] & 1)
-
-
-def active_levels() -> tuple[Any, ...]:
-    """The vmap levels that are active here, outermost first."""
-    return LEVELS.get()

@@ -150,10 +150,6 @@ def no_inputs(name: str) -> str:
     return f"{name}: inputs is empty; leave it out to reach every leaf"
 
 
-def not_leaf_input(index: int) -> str:
-    return f"backward: input {index} is not a tensor"
-
-
 def leaf_shape(gradient: Tensor, leaf: Tensor) -> str:
     return (
         f"a gradient of shape {list(gradient.shape)} came back for a leaf of shape {list(leaf.shape)}: "

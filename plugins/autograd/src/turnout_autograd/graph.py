@@ -136,11 +136,6 @@ class Handle:
         self.remove()
 
 
-def edge_of(tensor: Tensor) -> Any:
-    """Where gradients with respect to a tracked tensor go."""
-    return tensor.node or tensor
-
-
 def start(node: Node, edges: tuple[Any, ...]) -> None:
     """Fill the fields that every node has; generated kernels do it in line."""
     node.edges = edges

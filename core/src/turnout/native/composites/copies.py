@@ -133,16 +133,6 @@ def _writable(name: str, self: Tensor) -> None:
     check_writable(find_operator(name), self.device.backend, self, ())
 
 
-def fill_scalar_(self: Tensor, value: Any) -> Tensor:
-    """A number everywhere, converted to self's dtype."""
-    if isinstance(value, complex) and self.dtype.category != COMPLEX:
-        raise DTypeError(f"fill_: a complex number cannot be written into a {self.dtype.name} tensor")
-    if self.array.shape:
-        _writable("aten::fill_.Scalar", self)
-    self.device.backend.fill(self.array, value)
-    return self
-
-
 def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:
     """The value of a 0-dim tensor everywhere."""
     _zero_dims("fill_", value)
@@ -166,11 +156,6 @@ def fill_tensor(self: Tensor, value: Tensor) -> Tensor:
 def _zero_dims(name: str, value: Tensor) -> None:
     if value.array.shape:
         raise ShapeError(f"{name}: 'value' must be a number or a 0-dim tensor, got shape {list(value.array.shape)}")
-
-
-def zero_(self: Tensor) -> Tensor:
-    """0 everywhere."""
-    return fill_scalar_(self, 0)
 
 
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
