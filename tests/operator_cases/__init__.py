@@ -1,0 +1,25 @@
+"""The one table of operator cases: for every functional operator its samples, a NumPy reference, a tolerance, dtypes.
+
+Samples are plain Python data, so that any backend can build them: `T(data)` stands for a tensor of the dtype under test, `T(data,
+"int64")` for one of a fixed dtype. A reference is called with the array module and the arguments, tensors as arrays; it says what
+the result is, not how it is computed. `CASES` are the rows of the modules here, one for each family; `build` turns a sample into
+arguments.
+"""
+
+from operator_cases import backward, copying, indexing, layers, linalg, pointwise, reductions, views
+from operator_cases.model import OperatorCase, S, Sample, T, build, calls, close, values
+
+__all__ = ["CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
+
+FAMILIES = (
+    pointwise,
+    reductions,
+    layers,
+    linalg,
+    views,
+    copying,
+    indexing,
+    backward,
+)
+
+CASES: tuple[OperatorCase, ...] = tuple(case for family in FAMILIES for case in family.CASES)
