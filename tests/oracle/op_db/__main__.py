@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from tests.oracle.op_db import judging, known
+from op_db import judging, known
 
 
 def main() -> int:

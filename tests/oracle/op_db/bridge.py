@@ -1,7 +1,7 @@
 """Between the two libraries: tensors and arguments there and back, and Turnout's function for a function of PyTorch.
 
-An OpInfo calls functions of `torch`, often inside a lambda. Arguments go in as `Stand`s, which PyTorch's argument parser takes for
-tensors; what is then called lands in `call`, which runs Turnout's function of that name.
+An OpInfo calls functions of `torch`, often inside a lambda. Arguments go in as `Stand`s, which PyTorch's argument parser takes
+for tensors; what is then called lands in `call`, which runs Turnout's function of that name.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def find(function: Any) -> Any:
     name = _names().get(id(function))
     if name is not None:
         return named(name)
-    if isinstance(function, types.WrapperDescriptorType | types.MethodDescriptorType) or (
+    if isinstance(function, types.WrapperDescriptorType | types.MethodDescriptorType | types.MethodWrapperType) or (
         getattr(function, "__name__", None) in vars(torch._C.TensorBase) or _is_method(function)
     ):
         method = function.__name__
