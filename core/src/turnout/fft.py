@@ -1,6 +1,6 @@
 """`turnout.fft`: discrete Fourier transforms.
 
-The operators of python_module fft, without the `fft_` of their names, and functions beside them that are written in Python.
+The operators of python_module fft, without the `fft_` of their names, and functions beside them written in Python.
 A function defined here stands in for the operator of that name. Add its name to `__all__`.
 """
 

@@ -1,6 +1,6 @@
 """`turnout.special`: special functions.
 
-The operators of python_module special, without the `special_` of their names, and functions beside them that are written in Python.
+The operators of python_module special, without the `special_` of their names, and functions beside them written in Python.
 A function defined here stands in for the operator of that name. Add its name to `__all__`.
 """
 
