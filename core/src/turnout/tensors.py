@@ -443,11 +443,9 @@ class Tensor(TensorMethods, Conversions):
         return format(self.item(), spec) if self.shape == () and spec else repr(self)
 
     def __copy__(self) -> Tensor:
-        made = self.new_alias(self.array, self.storage_offset())
-        made.set_gmask(self.gmask)
-        if self.gmask:
-            made.node = self.node
-        return made
+        from turnout import serialization
+
+        return serialization.shallow_copy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         from turnout import serialization
