@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -104,6 +105,61 @@ def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backe
                     assert got.device.type == "pretended"
                     assert type(got.array) is cupy_stand_in.ndarray
                     assert operator_cases.close(np, got.cpu().numpy(), want.numpy(), case.tolerance)
+
+
+def asked_of_the_array_module(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """The names that a module takes from its parameter `xp`, `linalg.solve` for those of a submodule, and where."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inner = {id(node.value): node for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "xp":
+            outer = inner.get(id(node))
+            yield (f"{node.attr}.{outer.attr}" if node.attr in ("linalg", "fft") and outer else node.attr), node
+
+
+SHARED = sorted(Path(turnout_arrays.__file__).parent.glob("**/*.py"))
+
+
+@pytest.mark.parametrize("path", [path for path in SHARED if path.name != "backend.py"], ids=lambda path: path.stem)
+def test_the_shared_kernels_name_nothing_that_cupy_has_not(path: Path, backend: Any) -> None:
+    known = cupy_stand_in.NAMES.keys() | set(dir(backend.xp))
+    missing = [
+        f"{path.name}:{node.lineno}: xp.{name}" for name, node in asked_of_the_array_module(path) if name not in known
+    ]
+    assert missing == [], "CuPy has no such name: a row for it belongs to the cpu plugin, or CuPyModule gives it one"
+
+
+def test_the_stand_in_is_as_strict_as_cupy(backend: Any) -> None:
+    cupy = backend.cupy
+    x = cupy.arange(3)
+    for wrong in (lambda: cupy.vecdot, lambda: cupy.linalg.multi_dot, lambda: cupy.errstate):
+        with pytest.raises(AttributeError):
+            wrong()
+    for wrong in (lambda: cupy.sort(x, stable=True), lambda: cupy.add(x, np.ones(3))):
+        with pytest.raises(TypeError):
+            wrong()
+    assert x[cupy.asarray([5])].tolist() == [2], "an index out of range wraps around"
+
+
+def test_an_index_out_of_range_is_the_error_that_it_is_on_cpu(backend: Backend) -> None:
+    def errors(device: str) -> list[Any]:
+        x, index = turnout.ones(3, 4, device=device), turnout.tensor([[0, 4]], device=device)
+        low = turnout.tensor([[-5, 0]], device=device)
+        found = []
+        for bad in (index, low):
+            for call in (
+                lambda i: x[:, i], lambda i: x[i], lambda i: x.index_put((None, i), turnout.ones((), device=device)),
+                lambda i: x.gather(1, i), lambda i: x.index_select(1, i[0]), lambda i: x.scatter(1, i, 1.0),
+                lambda i: x.index_add(1, i[0], x[:, :2]), lambda i: x.scatter_add(1, i, x),
+                lambda i: x.index_put((None, i), turnout.ones((), device=device), accumulate=True),
+            ):  # fmt: skip
+                with pytest.raises(IndexError) as caught:
+                    call(bad)
+                found.append(type(caught.value).__mro__)
+        assert x.tolist() == [[1.0] * 4] * 3
+        return found
+
+    assert errors("pretended") == errors("cpu")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int64", "float64"])
