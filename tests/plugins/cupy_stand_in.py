@@ -80,7 +80,10 @@ class ndarray(np.ndarray):  # CuPy's name
         made = np.empty(shape, dtype)
         if memptr is not None:
             made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides))
-        return made.view(cls)
+        found = made.view(cls)
+        if memptr is not None:
+            found.lies_on = memptr.owner.lies_on
+        return found
 
     def __array_finalize__(self, parent: Any) -> None:
         self.lies_on = parent.lies_on if isinstance(parent, ndarray) else Device(cuda.current)
@@ -92,6 +95,19 @@ class ndarray(np.ndarray):  # CuPy's name
     @property
     def data(self) -> Pointer:  # type: ignore[override]
         return Pointer(self, self.__array_interface__["data"][0])
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.__array_interface__, "version": 3, "stream": 1}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.lies_on.id
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        cuda.given.append((stream, max_version))
+        return self.view(np.ndarray).__dlpack__(max_version=max_version)
 
     def __getitem__(self, key: Any) -> Any:
         return own(super().__getitem__(wrapped(self.shape, key)))
@@ -153,6 +169,19 @@ def own(value: Any) -> Any:
     return tuple(own(v) for v in value) if isinstance(value, tuple) else value
 
 
+class Exported:
+    """A capsule that NumPy reads as the host's."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+
 class Device:
     """A device, current while entered."""
 
@@ -186,6 +215,7 @@ class Cuda(types.SimpleNamespace):
     def __init__(self, count: int) -> None:
         self.current = 0
         self.waited: list[int] = []
+        self.given: list[Any] = []  # (stream, max_version) of DLPack exports
         self.Device = Device
 
         def device_count() -> int:
@@ -224,6 +254,12 @@ class Module(types.ModuleType):
 
     def matmul(self, a: Any, b: Any, *, out: Any = None) -> Any:
         return own(np.matmul(a, b, out=out))
+
+    def from_dlpack(self, array: Any) -> Any:
+        kind, index = array.__dlpack_device__()
+        assert kind == 2, "CuPy takes CUDA memory only"
+        with Device(index):
+            return own(np.from_dlpack(Exported(array.__dlpack__(stream=7, max_version=(1, 0)))))
 
     def frombuffer(self, *args: Any) -> Any:
         raise TypeError("a buffer of the host")

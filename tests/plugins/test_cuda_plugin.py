@@ -18,6 +18,7 @@ import operator_cases
 import turnout
 import turnout_arrays
 from operator_cases import CASES, OperatorCase
+from turnout import interop
 from turnout.backends import Backend
 from turnout.dtypes import dtype_named
 from turnout.native.tables import register_kernels
@@ -194,6 +195,32 @@ def test_views_share_memory_and_overlap_is_found(backend: Backend) -> None:
 def test_the_host_cannot_reach_the_memory(backend: Backend) -> None:
     with pytest.raises(turnout.errors.CallError, match=r"numpy: the tensor is on pretended:0; use \.cpu\(\)"):
         turnout.ones(2, device="pretended").numpy()
+
+
+def test_dlpack_goes_both_ways_with_the_stream(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(interop.DLPACK_DEVICES, 2, "pretended")
+    x = turnout.arange(6.0, device="pretended:1").reshape(2, 3).t()
+    assert x.__dlpack_device__() == (2, 1)
+    array = backend.cupy.from_dlpack(x)
+    assert backend.cupy.cuda.given == [(7, (1, 0))], "the consumer says on which stream it reads"
+    array += 1.0
+    again = turnout.from_dlpack(array)
+    assert (again.device, again.stride(), again.array.device.id) == (x.device, (1, 3), 1)
+    again.mul_(2.0)
+    assert x.tolist() == [[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]]
+
+
+def test_other_libraries_reach_the_memory_through_the_cuda_array_interface(backend: Any) -> None:
+    x = turnout.ones(2, 3, device="pretended")
+    found = x.__cuda_array_interface__
+    assert (found["shape"], found["data"][0], found["typestr"]) == ((2, 3), x.array.data.ptr, "<f4")
+    assert not hasattr(turnout.ones(2), "__cuda_array_interface__")
+    with pytest.raises(AttributeError) as missing:
+        turnout.ones(2).__cuda_array_interface__
+    assert str(missing.value) == "a tensor on cpu has no __cuda_array_interface__"
+    with pytest.raises(turnout.errors.CallError) as caught:
+        x.requires_grad_().__cuda_array_interface__
+    assert str(caught.value) == "__cuda_array_interface__: the tensor requires a gradient; use .detach()"
 
 
 def test_synchronize_waits_for_the_device(backend: Any) -> None:

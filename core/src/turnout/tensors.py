@@ -386,6 +386,12 @@ class Tensor(TensorMethods, Conversions):
 
         return interop.dlpack_device(self)
 
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        from turnout import interop
+
+        return interop.cuda_array(self)
+
     def __getitem__(self, index: Any) -> Tensor:
         from turnout import indexing
 
