@@ -77,6 +77,7 @@ LATE = [
     "numpy",
     "pluggy",
     "re",
+    "scipy",
     "tomllib",
     "typing",
     "yaml",
@@ -90,6 +91,12 @@ def test_import_turnout_loads_nothing_heavy():
     assert not set(LATE) & before, "loaded by the start of the interpreter: this test would see nothing"
     assert "turnout" in after
     assert not set(LATE) & after
+
+
+def test_using_the_cpu_loads_scipy_only_where_a_kernel_needs_it():
+    program = "import sys, turnout; (turnout.ones(2) + 1).sum(); print('scipy' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
 
 
 def test_import_turnout_loads_no_plugin():
