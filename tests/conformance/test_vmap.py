@@ -159,14 +159,14 @@ def nested(examples: list[np.ndarray], outer: int | None, inner: int | None) -> 
 
 
 def test_no_standard_operator_runs_as_a_loop() -> None:
-    from turnout_batched.kernels import _decide
+    from turnout_batched.kernels import decide
 
     turnout.vmap(turnout.sin)(turnout.ones(2))
     looping = [
         op.qualified_name
         for op in REGISTRY.operators.values()
         if op.namespace == "aten" and op.is_defined and any(str(a.type).startswith("Tensor") for a in op.schema.arguments)
-        and _decide(op)[1] == "loop"
+        and decide(op)[1] == "loop"
     ]  # fmt: skip
     assert looping == []
 
