@@ -352,6 +352,33 @@ def _(t):
     return rows, t.vmap(lambda v: t.imperative_grad(g, x, v))(d.q)
 
 
+@program("36 imperative gradients of examples")
+def _(t):
+    d = Data(t)
+    m, q = d.m.requires_grad_(), d.q.requires_grad_()
+    both = t.stack([d.q, d.q + 1])
+
+    def one(x, u):
+        y = x.sin() * x.sum() * u
+        return t.imperative_grad(y, x, d.c), t.imperative_grad(squares(y), x, None)
+
+    def shared(x):
+        return t.imperative_grad((x * m.sum() * x).sum(), x, None)
+
+    def twice(x):
+        return t.imperative_grad(squares(t.imperative_grad(cube(x) * x[0], x, None)), x, None)
+
+    def elementwise(x):
+        return t.vmap(lambda a: t.imperative_grad(a * a * a, a, None))(x)
+
+    def with_cotangents(x):
+        y = x.sin() * x.sum()
+        return t.vmap(lambda v: t.imperative_grad(y, x, v))(d.q)
+
+    rows = t.vmap(one)(m, m * 2), t.vmap(one, (1, 0), 1)(q, both[0]), t.vmap(twice, 1)(q), t.vmap(shared)(m)
+    return rows, t.vmap(t.vmap(elementwise, 1))(both.requires_grad_()), t.vmap(with_cotangents, 1)(q)
+
+
 # ---- in place
 
 

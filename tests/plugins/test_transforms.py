@@ -300,14 +300,37 @@ def test_a_pullback_is_refused_where_its_vmap_is_over() -> None:
     )
 
 
-def test_imperative_gradients_of_examples_are_refused() -> None:
+SUMMED = (
+    "grad: inside vmap, outputs and inputs must be batched by the same vmaps: the gradient with respect to a tensor that all "
+    "examples share would be summed over them\n"
+    "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+)
+BACKWARD = (
+    "backward: not possible on tensors inside vmap, where .grad would be shared by all examples\n"
+    "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x, w: autograd.grad((x * w).sum(), w), SUMMED),
+        (lambda x, w: autograd.grad((w * w).sum(), x), SUMMED),
+        (lambda x, w: autograd.grad(w.sum() * 2, (w, x)), SUMMED),
+        (lambda x, w: func.vmap(lambda y: autograd.grad((x * y).sum(), x)[0])(turnout.stack([w, w])), SUMMED),
+        (lambda x, w: autograd.backward((x * w).sum()), BACKWARD),
+        (lambda x, w: autograd.backward(w.sum(), inputs=x), BACKWARD),
+        (lambda x, w: autograd.grad(x * w, x), "backward: only for a tensor of one element can the gradient be left out, this one is float64 [2]"),
+        (lambda x, w: autograd.grad(x * w, x, (w, w)), "2 gradients were given for 1 outputs"),
+    ],
+)  # fmt: skip
+def test_imperative_gradients_that_are_not_those_of_examples_are_refused(call: Any, text: str) -> None:
     w = Transforms.tensor([1.0, 2.0]).requires_grad_()
-    with pytest.raises(autograd.GradientError) as caught:
-        func.vmap(lambda x: autograd.grad((x * w).sum(), w)[0])(Transforms.tensor([[1.0, 2.0]]))
-    assert str(caught.value) == (
-        "grad: the gradient with respect to a tensor inside vmap would be summed over all examples\n"
-        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
-    )
+    m = Transforms.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+    with pytest.raises(TurnoutError) as caught:
+        func.vmap(lambda x: call(x, w))(m)
+    assert str(caught.value).startswith(text)
+    assert clean()
 
 
 # ---- custom operators
