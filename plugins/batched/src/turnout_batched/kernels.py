@@ -93,7 +93,7 @@ def decide(op: Operator) -> tuple[Call, str]:
     if functional is not None and (IMPLICIT not in op.kernels or op.schema.kind == "out"):
         if op.schema.kind == "inplace" and _rule(functional) in (unary, pointwise, choice, masking):
             return by_rule(op, partial(writing, _positional(op))), "batching rule"
-        if decide(functional)[1] != "loop":
+        if not _is_the_source(op) and decide(functional)[1] != "loop":
             return _through(op, functional), "functional variant"
     if "dynamic_output_shape" in op.tags and IMPLICIT not in op.kernels:
         return _refuse(op, errors.DYNAMIC), "refusal"
@@ -101,6 +101,12 @@ def decide(op: Operator) -> tuple[Call, str]:
     if own is not None:
         return own, "decomposition"
     return _loop(op), "loop"
+
+
+def _is_the_source(op: Operator) -> bool:
+    """Whether an in-place operator has the kernel that its functional variant is made of, as random ones do."""
+    kernels = op.kernels.get(EXPLICIT, [])
+    return op.schema.kind == "inplace" and bool(kernels) and kernels[-1].binder is None
 
 
 def _rule(op: Operator) -> Any:
