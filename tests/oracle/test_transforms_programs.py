@@ -102,7 +102,6 @@ def alike(found: list[Any]) -> list[list[bool]]:
         lambda t, x: t.rand_like(x),
         lambda t, x: t.randint(1 << 40, (8,)),
         lambda t, x: t.randn(8),
-        lambda t, x: x.clone().uniform_(),
         lambda t, x: t.grad(lambda a: (a * t.rand(8)).sum())(x),
     ],
 )
