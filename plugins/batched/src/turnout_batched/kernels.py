@@ -90,6 +90,8 @@ def decide(op: Operator) -> tuple[Call, str]:
     if name in DECOMPOSED:
         return _of_examples(op, DECOMPOSED[name]), "decomposition"
     functional = functional_of(op) if op.schema.kind in ("inplace", "out") else None
+    if functional is not None and "inplace_view" in op.tags:
+        return _seen_anew(op, functional), "functional variant"
     if functional is not None and (IMPLICIT not in op.kernels or op.schema.kind == "out"):
         if op.schema.kind == "inplace" and _rule(functional) in (unary, pointwise, choice, masking):
             return by_rule(op, partial(writing, _positional(op))), "batching rule"
@@ -128,7 +130,28 @@ def _written_in_operators(op: Operator) -> Call | None:
     if op.namespace != "aten" or EXPLICIT not in op.kernels:
         return None
     kernel = op.registry.winner(op, EXPLICIT, op.kernels[EXPLICIT])
-    return _decomposed(op, bind(kernel, op, "Batched")) if kernel.calls_operators else None
+    if not kernel.calls_operators:
+        return None
+    call = bind(kernel, op, "Batched")
+    return _decomposed(op, _all_batched(call) if op.schema.kind == "functional" else call)
+
+
+def _all_batched(call: Call) -> Call:
+    """A kernel may write what is batched into a copy of an argument that is not."""
+
+    def call_with_batches(ks: int, *args: Any) -> Any:
+        level = top_level(args)
+        return call(ks, *[_batch_of(arg, level) for arg in args])
+
+    return call_with_batches
+
+
+def _batch_of(arg: Any, level: Level) -> Any:
+    if isinstance(arg, (list, tuple)):
+        return [_batch_of(each, level) for each in arg]
+    if not isinstance(arg, Tensor) or (arg.keys & BATCHED and arg.array.level is level):
+        return arg
+    return batched_tensor(aten.expand(arg, (level.size, *arg.shape)), 0, level)
 
 
 def _ready(rule: Any, op: Operator) -> Call:
@@ -287,6 +310,16 @@ def _into_self(op: Operator, functional: Operator) -> Call:
         return args[0]
 
     return write_result
+
+
+def _seen_anew(op: Operator, functional: Operator) -> Call:
+    """transpose_ and its like: nothing is written, the tensor becomes the view of itself."""
+
+    def become(ks: int, self: Tensor, *args: Any) -> Any:
+        self.array = functional.call_boxed((self, *args)).array
+        return self
+
+    return become
 
 
 def _into_out(op: Operator, functional: Operator) -> Call:

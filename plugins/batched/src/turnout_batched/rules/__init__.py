@@ -9,11 +9,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_batched.rules import decompositions, indexing, products, reductions, views
+from turnout_batched.rules import decompositions, images, indexing, products, reductions, views
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
 
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")
 _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
+
+_POOLS = (
+    "max_pool{}d_with_indices", "max_pool{}d_with_indices_backward", "avg_pool{}d", "avg_pool{}d_backward",
+    "_adaptive_avg_pool{}d", "_adaptive_avg_pool{}d_backward", "adaptive_max_pool{}d", "adaptive_max_pool{}d_backward",
+    "fractional_max_pool{}d", "fractional_max_pool{}d_backward",
+)  # fmt: skip
+_UPSAMPLED = {
+    1: ("upsample_nearest1d", "_upsample_nearest_exact1d", "upsample_linear1d"),
+    2: (
+        "upsample_nearest2d", "_upsample_nearest_exact2d", "upsample_bilinear2d", "upsample_bicubic2d",
+        "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa",
+    ),
+    3: ("upsample_nearest3d", "_upsample_nearest_exact3d", "upsample_trilinear3d"),
+}  # fmt: skip
+_IMAGES = {
+    **{name.format(n): images.folded(n + 2) for n in (2, 3) for name in _POOLS},
+    **{name: images.folded(n + 2) for n, names in _UPSAMPLED.items() for name in names},
+    **{f"{name}_backward": images.folded(n + 2, sizes_at=2) for n, names in _UPSAMPLED.items() for name in names},
+}
 
 # fmt: off
 RULES: dict[str, Any] = {
@@ -35,7 +54,7 @@ RULES: dict[str, Any] = {
     "min": reductions.min_all,
     "any": reductions.any_all,
     "all": reductions.all_all,
-    "cumsum": reductions.cumsum,
+    **dict.fromkeys(("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "glu"), reductions.along_dim),
     "_softmax": reductions.along_dim,
     "_log_softmax": reductions.along_dim,
     "_softmax_backward_data": reductions.softmax_backward,
@@ -53,6 +72,7 @@ RULES: dict[str, Any] = {
     "addmm": products.addmm,
     # views and copies
     "view": views.resized,
+    "view.dtype": views.of_dtype,
     "reshape": views.resized,
     "_unsafe_view": views.resized,
     "transpose.int": views.transpose,
@@ -90,10 +110,20 @@ RULES: dict[str, Any] = {
     "scatter.src": indexing.beside,
     "scatter.value": indexing.beside,
     "scatter_add": indexing.beside,
+    "scatter_reduce.two": indexing.beside,
+    "searchsorted.Tensor": indexing.searchsorted,
     "index_select": indexing.index_select,
     "index_add": indexing.index_add,
     "index.Tensor": indexing.index,
     "index_put": indexing.index_put,
+    # images
+    "convolution": images.convolution,
+    "native_layer_norm": images.layer_norm,
+    "native_group_norm": images.group_norm,
+    "constant_pad_nd": images.trailing,
+    "im2col": images.folded(4),
+    "col2im": images.folded(3),
+    **_IMAGES,
     # in place: what is not pointwise writes the functional result into self
     "copy_": writing,
     "fill_.Scalar": writing,

@@ -73,15 +73,11 @@ def all_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
 
 
 @family
-def along_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, *rest: Any) -> tuple[Tensor, int]:
-    """(self, dim, ...) with a result in self's shape."""
+def along_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, *rest: Any) -> tuple[Any, int]:
+    """(self, dim, ...) with results in self's shape."""
     x, ndim = ready(size, dims, self)
-    return kept(call(x, wrapped_dim(dim, ndim) + 1, *rest), ndim), 0
-
-
-def cumsum(size: int, dims: Dims, self: Tensor, dim: int, dtype: Any) -> tuple[Tensor, int]:
-    x, ndim = ready(size, dims, self)
-    return kept(aten.cumsum(x, wrapped_dim(dim, ndim) + 1, dtype=dtype), ndim), 0
+    made = call(x, wrapped_dim(dim, ndim) + 1, *rest)
+    return ([kept(t, ndim) for t in made] if isinstance(made, (list, tuple)) else kept(made, ndim)), 0
 
 
 @family
