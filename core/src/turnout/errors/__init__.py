@@ -59,8 +59,8 @@ class DeviceError(TurnoutError, RuntimeError):
     """Tensors of two devices in one call, or a device that does not exist."""
 
 
-class DTypeError(TurnoutError, TypeError):
-    """A dtype that an operator or a promotion does not support."""
+class DTypeError(TurnoutError, TypeError, RuntimeError):
+    """A dtype that an operator or a promotion does not support: a RuntimeError to code that was written for PyTorch."""
 
 
 class ShapeError(TurnoutError, RuntimeError):

@@ -1,0 +1,48 @@
+"""Counts, and each failure that is not listed; `--only TEXT` limits the OpInfos, `--all` shows listed failures too."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import torch
+
+from op_db import judging, known
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dtypes", nargs="*", default=["float32"])
+    parser.add_argument("--only", default="", help="a part of the name")
+    parser.add_argument("--check", default="forward", choices=["forward", "errors"])
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--slow", type=float, default=5.0, help="name the OpInfos that take longer, in seconds")
+    options = parser.parse_args()
+    unexpected = 0
+    for name in options.dtypes:
+        dtype = getattr(torch, name)
+        infos = [i for i in judging.infos(dtype) if options.only in judging.label(i)]
+        passed = 0
+        for info in infos:
+            start = time.perf_counter()
+            verdict = getattr(judging, options.check)(info, dtype)
+            spent = time.perf_counter() - start
+            listed = known.reason(options.check, judging.label(info), name)
+            passed += verdict is None
+            if verdict and (options.all or not listed):
+                print(f"{judging.label(info)} {name}: {verdict}")
+                unexpected += not listed
+            if verdict is None and listed:
+                print(f"{judging.label(info)} {name}: passes, though listed: {listed}")
+            if spent > options.slow:
+                print(f"{judging.label(info)} {name}: took {spent:.1f} s")
+        print(f"{options.check} {name}: {passed} of {len(infos)} pass", flush=True)
+    return min(unexpected, 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,180 @@
+"""Whether Turnout gives what PyTorch gives, for all samples of an OpInfo and a dtype.
+
+A verdict is the first difference in words, or None. Tolerances are those of PyTorch's own tests: the defaults of
+`torch.testing`, widened where the OpInfo widens them. Random operators are compared by shape and dtype here (their
+distributions have tests of their own), uninitialised ones too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.testing._internal.common_device_type import tol, toleranceOverride
+from torch.testing._internal.common_methods_invocations import op_db as INFOS
+
+import turnout
+from op_db.bridge import Missing, array_of, here, run
+
+UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_"}
+RANDOM = {
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "nn.functional.alpha_dropout",
+    "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d", "nn.functional.feature_alpha_dropout",
+    "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "nn.functional.rrelu", "normal",
+    "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform",
+}  # fmt: skip
+ERROR_CLASSES = (TypeError, ValueError, IndexError, NotImplementedError, RuntimeError)
+
+
+def infos(dtype: torch.dtype) -> list[Any]:
+    """The OpInfos that support a dtype on PyTorch's cpu."""
+    return [info for info in INFOS if info.supports_dtype(dtype, "cpu")]
+
+
+def label(info: Any) -> str:
+    """The name of an OpInfo and of its variant: "std", "std.unbiased"."""
+    return f"{info.name}.{info.variant_test_name}" if info.variant_test_name else info.name
+
+
+def samples(info: Any, dtype: torch.dtype, requires_grad: bool = False) -> Iterator[Any]:
+    """The OpInfo's samples, the same in every run."""
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield from info.sample_inputs("cpu", dtype, requires_grad=requires_grad)
+
+
+def tolerance(info: Any, dtype: torch.dtype) -> tuple[float, float]:
+    """Relative and absolute, for results of this dtype."""
+    rtol, atol = torch.testing._comparison.default_tolerances(dtype)
+    for decorator in getattr(info, "decorators", ()):
+        for override in getattr(decorator, "decorators", ()):
+            if isinstance(override, toleranceOverride) and dtype in override.d:
+                widened: tol = override.d[dtype]
+                rtol, atol = max(rtol, widened.rtol), max(atol, widened.atol)
+    return rtol, atol
+
+
+def forward(info: Any, dtype: torch.dtype) -> str | None:
+    """The first difference over all samples, Meta's shapes, dtypes and strides included."""
+    for number, sample in enumerate(samples(info, dtype)):
+        where = f"sample {number} {_brief(sample)}"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = sample.transform(lambda t: t.detach().clone() if isinstance(t, torch.Tensor) else t)
+            try:
+                expected = info.op(given.input, *given.args, **given.kwargs)
+            except Exception:  # noqa: BLE001 - a sample that PyTorch itself refuses says nothing here
+                continue
+            try:
+                found = run(info.op, sample)
+            except Missing as error:
+                return f"missing {error}"
+            except Exception as error:  # noqa: BLE001 - whatever it raises is the verdict
+                return f"{where}: raises {_error(error)}"
+            difference = compare(info, dtype, expected, found) or _meta(info, sample, found)
+        if difference:
+            return f"{where}: {difference}"
+    return None
+
+
+def compare(info: Any, dtype: torch.dtype, expected: Any, found: Any) -> str | None:
+    """The first difference between two results."""
+    if isinstance(expected, torch.Tensor):
+        return _compare_tensors(info, dtype, expected, found)
+    if isinstance(expected, tuple | list):
+        if not isinstance(found, tuple | list) or len(found) != len(expected):
+            return f"expected {len(expected)} results, got {found!r}"
+        pairs = zip(expected, found, strict=True)
+        return next((d for e, f in pairs if (d := compare(info, dtype, e, f))), None)
+    expected = here(expected)
+    if type(expected) is not type(found):
+        return f"expected {expected!r}, got {found!r}"
+    if isinstance(expected, float | complex):
+        return compare(info, dtype, torch.tensor(expected), turnout.tensor(found))
+    return None if info.name in RANDOM or expected == found else f"expected {expected!r}, got {found!r}"
+
+
+def _compare_tensors(info: Any, dtype: torch.dtype, expected: torch.Tensor, found: Any) -> str | None:
+    if not isinstance(found, turnout.Tensor):
+        return f"expected a tensor, got {type(found).__name__}"
+    if str(expected.dtype).removeprefix("torch.") != found.dtype.name:
+        return f"expected {expected.dtype}, got {found.dtype}"
+    if tuple(expected.shape) != tuple(found.shape):
+        return f"expected shape {tuple(expected.shape)}, got {tuple(found.shape)}"
+    if info.name in RANDOM or info.name in UNINITIALISED:
+        return None
+    rtol, atol = tolerance(info, expected.dtype)
+    try:
+        torch.testing.assert_close(
+            array_of(found), expected.detach().resolve_conj().resolve_neg().contiguous(), rtol=rtol, atol=atol,
+            equal_nan=True,
+        )  # fmt: skip
+    except AssertionError as error:
+        return " ".join(str(error).split())
+    return None
+
+
+def _meta(info: Any, sample: Any, found: Any) -> str | None:
+    """Shapes, dtypes and, for views and contiguous results, strides on Meta, where the operator has no data to look at."""
+    try:
+        made = run(info.op, sample, "meta")
+    except Missing:
+        raise
+    except turnout.errors.NoDataError:
+        return None  # the shape of the result depends on values
+    except Exception as error:  # noqa: BLE001 - whatever it raises is the verdict
+        return f"on meta: raises {_error(error)}"
+    for cpu, meta in zip(_tensors(found), _tensors(made), strict=True):
+        if (cpu.dtype, cpu.shape) != (meta.dtype, meta.shape):
+            return f"on meta: expected {cpu.dtype} {tuple(cpu.shape)}, got {meta.dtype} {tuple(meta.shape)}"
+        if cpu.is_contiguous() and not meta.is_contiguous():
+            return f"on meta: strides {meta.stride()} where cpu is contiguous"
+        if cpu._base is not None and (meta.stride(), meta.storage_offset()) != (cpu.stride(), cpu.storage_offset()):
+            return f"on meta: a view with strides {meta.stride()}, on cpu {cpu.stride()}"
+    return None
+
+
+def errors(info: Any, dtype: torch.dtype) -> str | None:
+    """The first of the OpInfo's error inputs that gives no error or one of another class than PyTorch's, on cpu or on Meta."""
+    del dtype  # each error input has its own
+    if info.error_inputs_func is None:
+        return None
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, wrong in enumerate(info.error_inputs("cpu")):
+            wanted = next((c for c in ERROR_CLASSES if issubclass(wrong.error_type, c)), Exception)
+            for device in ("cpu", "meta"):
+                problem = _refusal(info, wrong, wanted, device)
+                if problem:
+                    return f"error input {number} {_brief(wrong.sample_input)} on {device}: {problem}"
+    return None
+
+
+def _refusal(info: Any, wrong: Any, wanted: type[Exception], device: str) -> str | None:
+    try:
+        run(info.op, wrong.sample_input, device)
+    except Missing as error:
+        return f"missing {error}"
+    except turnout.errors.NoDataError:
+        return None  # only the values are wrong, and Meta has none
+    except Exception as error:  # noqa: BLE001 - its class is the question
+        return None if isinstance(error, wanted) else f"expected {wanted.__name__}, got {_error(error)}"
+    return f"no error, PyTorch: {wrong.error_regex}"
+
+
+def _tensors(value: Any) -> list[Any]:
+    if isinstance(value, turnout.Tensor):
+        return [value]
+    return [t for v in value for t in _tensors(v)] if isinstance(value, tuple | list) else []
+
+
+def _brief(sample: Any) -> str:
+    return " ".join(repr(sample.summary()).split())[:300]
+
+
+def _error(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

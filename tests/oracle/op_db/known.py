@@ -1,0 +1,27 @@
+"""`exceptions.toml`: what does not pass, with the reason. A name that passes must leave it.
+
+A table for each check ("forward", "errors"), an entry for each OpInfo: a reason, or a reason for each dtype.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("exceptions.toml").read_text())
+
+
+def reason(check: str, name: str, dtype: str) -> str | None:
+    """Why this OpInfo is not expected to pass this check in this dtype, or None."""
+    entry = _tables().get(check, {}).get(name)
+    return entry.get(dtype) if isinstance(entry, dict) else entry
+
+
+def names(check: str) -> set[str]:
+    """The OpInfos listed for a check."""
+    return set(_tables().get(check, {}))
