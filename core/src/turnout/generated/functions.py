@@ -16,45 +16,83 @@ from turnout.calling import (
     miss,
 )
 from turnout.generated.operators import (
-    abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out, amax__out as op_amax__out,
-    amin__out as op_amin__out, argmax__out as op_argmax__out, argmin__out as op_argmin__out,
-    atan2__out as op_atan2__out, bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out,
-    cat__out as op_cat__out, ceil__out as op_ceil__out, clone__out as op_clone__out, cos__out as op_cos__out,
-    cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out, exp__out as op_exp__out,
-    expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out, full__out as op_full__out,
-    gather__out as op_gather__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
-    index_put__out as op_index_put__out, index_select__out as op_index_select__out, isnan__out as op_isnan__out,
-    lerp__Scalar_out as op_lerp__Scalar_out, linspace__out as op_linspace__out, log1p__out as op_log1p__out,
-    log__out as op_log__out, log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
+    abs__out as op_abs__out, absolute__out as op_absolute__out, acos__out as op_acos__out, acosh__out as op_acosh__out,
+    addcdiv__out as op_addcdiv__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out,
+    amax__out as op_amax__out, amin__out as op_amin__out, angle__out as op_angle__out, arccos__out as op_arccos__out,
+    arccosh__out as op_arccosh__out, arcsin__out as op_arcsin__out, arcsinh__out as op_arcsinh__out,
+    arctan2__out as op_arctan2__out, arctan__out as op_arctan__out, arctanh__out as op_arctanh__out,
+    argmax__out as op_argmax__out, argmin__out as op_argmin__out, asin__out as op_asin__out,
+    asinh__out as op_asinh__out, atan2__out as op_atan2__out, atan__out as op_atan__out, atanh__out as op_atanh__out,
+    bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out, cat__out as op_cat__out,
+    ceil__out as op_ceil__out, celu__out as op_celu__out, clone__out as op_clone__out, complex__out as op_complex__out,
+    conj_physical__out as op_conj_physical__out, cos__out as op_cos__out, cosh__out as op_cosh__out,
+    cumsum__out as op_cumsum__out, deg2rad__out as op_deg2rad__out, digamma__out as op_digamma__out,
+    dot__out as op_dot__out, erf__out as op_erf__out, erfc__out as op_erfc__out, erfinv__out as op_erfinv__out,
+    exp2__out as op_exp2__out, exp__out as op_exp__out, expm1__out as op_expm1__out, fix__out as op_fix__out,
+    flip__out as op_flip__out, floor__out as op_floor__out, fmax__out as op_fmax__out, fmin__out as op_fmin__out,
+    frac__out as op_frac__out, frexp__Tensor_out as op_frexp__Tensor_out, full__out as op_full__out,
+    gather__out as op_gather__out, gcd__out as op_gcd__out, hardshrink__out as op_hardshrink__out,
+    heaviside__out as op_heaviside__out, hypot__out as op_hypot__out, i0__out as op_i0__out,
+    igamma__out as op_igamma__out, igammac__out as op_igammac__out, index__Tensor_out as op_index__Tensor_out,
+    index_add__out as op_index_add__out, index_put__out as op_index_put__out,
+    index_select__out as op_index_select__out, isinf__out as op_isinf__out, isnan__out as op_isnan__out,
+    isneginf__out as op_isneginf__out, isposinf__out as op_isposinf__out, lcm__out as op_lcm__out,
+    ldexp__out as op_ldexp__out, lgamma__out as op_lgamma__out, linspace__out as op_linspace__out,
+    log10__out as op_log10__out, log1p__out as op_log1p__out, log2__out as op_log2__out, log__out as op_log__out,
+    log_softmax__int_out as op_log_softmax__int_out, logaddexp2__out as op_logaddexp2__out,
+    logaddexp__out as op_logaddexp__out, logical_and__out as op_logical_and__out,
     logical_not__out as op_logical_not__out, logical_or__out as op_logical_or__out,
-    logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out, matmul__out as op_matmul__out,
-    maximum__out as op_maximum__out, minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
-    native_dropout__out as op_native_dropout__out, neg__out as op_neg__out, nonzero__out as op_nonzero__out,
-    ones__out as op_ones__out, outer__out as op_outer__out, reciprocal__out as op_reciprocal__out,
-    relu__out as op_relu__out, round__out as op_round__out, rsqrt__out as op_rsqrt__out,
-    scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out,
-    sigmoid__out as op_sigmoid__out, sign__out as op_sign__out, sin__out as op_sin__out,
-    softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out, stack__out as op_stack__out,
-    take_along_dim__out as op_take_along_dim__out, tanh__out as op_tanh__out, topk__values as op_topk__values,
-    tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out, zeros__out as op_zeros__out,
+    logical_xor__out as op_logical_xor__out, logit__out as op_logit__out, logsumexp__out as op_logsumexp__out,
+    matmul__out as op_matmul__out, maximum__out as op_maximum__out, minimum__out as op_minimum__out,
+    mm__out as op_mm__out, mv__out as op_mv__out, mvlgamma__out as op_mvlgamma__out,
+    nan_to_num__out as op_nan_to_num__out, native_dropout__out as op_native_dropout__out, neg__out as op_neg__out,
+    negative__out as op_negative__out, nextafter__out as op_nextafter__out, nonzero__out as op_nonzero__out,
+    ones__out as op_ones__out, outer__out as op_outer__out, polar__out as op_polar__out,
+    polygamma__out as op_polygamma__out, prelu__out as op_prelu__out, rad2deg__out as op_rad2deg__out,
+    reciprocal__out as op_reciprocal__out, relu__out as op_relu__out, rsqrt__out as op_rsqrt__out,
+    scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out, sgn__out as op_sgn__out,
+    sigmoid__out as op_sigmoid__out, sign__out as op_sign__out, signbit__out as op_signbit__out,
+    sin__out as op_sin__out, sinc__out as op_sinc__out, sinh__out as op_sinh__out,
+    softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out, square__out as op_square__out,
+    stack__out as op_stack__out, take_along_dim__out as op_take_along_dim__out, tan__out as op_tan__out,
+    tanh__out as op_tanh__out, threshold__out as op_threshold__out, topk__values as op_topk__values,
+    tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out,
+    view_as_complex_copy__out as op_view_as_complex_copy__out, view_as_real_copy__out as op_view_as_real_copy__out,
+    zeros__out as op_zeros__out,
 )
 from turnout.generated.operators import (
-    K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all, K_amax, K_amin, K_any, K_argmax, K_argmin,
-    K_as_strided, K_atan2, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor,
-    K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chunk, K_clone, K_cos, K_cos_, K_cumsum, K_detach,
-    K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format, K_empty_like,
-    K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor,
-    K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather, K_ge__Tensor,
-    K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan, K_layer_norm,
-    K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logical_and,
-    K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor, K_masked_select,
-    K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg,
-    K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute, K_pow__Tensor_Tensor, K_prod, K_rand_like,
-    K_randn_like, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_,
-    K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign,
-    K_sin, K_sin_, K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze,
-    K_stack, K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu,
-    K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
+    K_abs, K_abs_, K_absolute, K_acos, K_acos_, K_acosh, K_acosh_, K_add__Tensor, K_addcdiv, K_addcmul, K_addmm,
+    K_alias, K_all, K_allclose, K_amax, K_amin, K_angle, K_any, K_arccos, K_arccos_, K_arccosh, K_arccosh_, K_arcsin,
+    K_arcsin_, K_arcsinh, K_arcsinh_, K_arctan, K_arctan2, K_arctan_, K_arctanh, K_arctanh_, K_argmax, K_argmin,
+    K_as_strided, K_asin, K_asin_, K_asinh, K_asinh_, K_atan, K_atan2, K_atan_, K_atanh, K_atanh_, K_bernoulli,
+    K_bitwise_and__Tensor, K_bitwise_left_shift__Tensor, K_bitwise_not, K_bitwise_or__Tensor,
+    K_bitwise_right_shift__Tensor, K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_celu, K_celu_, K_chunk,
+    K_clamp_max__Tensor, K_clamp_max___Tensor, K_clamp_min__Tensor, K_clamp_min___Tensor, K_clone, K_complex, K_conj,
+    K_conj_physical, K_conj_physical_, K_copysign__Tensor, K_cos, K_cos_, K_cosh, K_cosh_, K_cumsum, K_deg2rad,
+    K_deg2rad_, K_detach, K_diagonal, K_digamma, K_div__Tensor, K_divide__Tensor, K_dot, K_dropout, K_dropout_,
+    K_embedding, K_empty__memory_format, K_empty_like, K_empty_strided, K_eq__Tensor, K_equal, K_erf, K_erf_, K_erfc,
+    K_erfc_, K_erfinv, K_exp, K_exp2, K_exp2_, K_exp_, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor, K_fix,
+    K_fix_, K_flatten__using_ints, K_flip, K_float_power__Tensor_Tensor, K_floor, K_floor_, K_floor_divide, K_fmax,
+    K_fmin, K_fmod__Tensor, K_frac, K_frac_, K_frexp__Tensor, K_full, K_full_like, K_gather, K_gcd, K_gcd_,
+    K_ge__Tensor, K_greater__Tensor, K_greater_equal__Tensor, K_gt__Tensor, K_hardshrink, K_heaviside, K_hypot, K_i0,
+    K_i0_, K_igamma, K_igammac, K_imag, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select,
+    K_isclose, K_isfinite, K_isinf, K_isnan, K_isneginf, K_isposinf, K_isreal, K_layer_norm, K_lcm, K_lcm_, K_ldexp_,
+    K_ldexp__Tensor, K_le__Tensor, K_lerp__Tensor, K_less__Tensor, K_less_equal__Tensor, K_lgamma, K_linspace, K_log,
+    K_log10, K_log10_, K_log1p, K_log1p_, K_log2, K_log2_, K_log_, K_log_softmax__int, K_logaddexp, K_logaddexp2,
+    K_logical_and, K_logical_not, K_logical_or, K_logical_xor, K_logit, K_logit_, K_logsumexp, K_lt__Tensor,
+    K_masked_fill__Tensor, K_masked_select, K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor,
+    K_multiply__Tensor, K_mv, K_mvlgamma, K_nan_to_num, K_nan_to_num_, K_narrow, K_native_dropout, K_ne__Tensor, K_neg,
+    K_neg_, K_negative, K_negative_, K_nextafter, K_nonzero, K_not_equal__Tensor, K_ones, K_ones_like, K_outer,
+    K_permute, K_polar, K_polygamma, K_positive, K_pow__Tensor_Tensor, K_prelu, K_prod, K_rad2deg, K_rad2deg_,
+    K_rand_like, K_randn_like, K_real, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape,
+    K_resolve_conj, K_resolve_neg, K_round, K_round_, K_rrelu, K_rrelu_, K_rsqrt, K_rsqrt_, K_rsub__Tensor,
+    K_scalar_tensor, K_scatter_add, K_select__int, K_selu, K_selu_, K_sgn, K_sigmoid, K_sigmoid_, K_sign, K_signbit,
+    K_sin, K_sin_, K_sinc, K_sinc_, K_sinh, K_sinh_, K_slice__Tensor, K_softmax__int, K_split__Tensor,
+    K_split_with_sizes, K_sqrt, K_sqrt_, K_square, K_square_, K_squeeze, K_stack, K_sub__Tensor, K_subtract__Tensor,
+    K_sum, K_t, K_take_along_dim, K_tan, K_tan_, K_tanh, K_tanh_, K_threshold, K_threshold_, K_topk, K_transpose__int,
+    K_tril, K_triu, K_true_divide__Tensor, K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_view_as_complex,
+    K_view_as_complex_copy, K_view_as_real, K_view_as_real_copy, K_xlogy__Tensor, K_xlogy___Tensor, K_zero_, K_zeros,
+    K_zeros_like,
 )
 
 P_add = packet('aten', 'add')
@@ -64,19 +102,36 @@ P_arange = packet('aten', 'arange')
 P_argsort = packet('aten', 'argsort')
 P_bernoulli = packet('aten', 'bernoulli')
 P_bitwise_and = packet('aten', 'bitwise_and')
+P_bitwise_left_shift = packet('aten', 'bitwise_left_shift')
 P_bitwise_or = packet('aten', 'bitwise_or')
+P_bitwise_right_shift = packet('aten', 'bitwise_right_shift')
 P_bitwise_xor = packet('aten', 'bitwise_xor')
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
+P_clamp_max = packet('aten', 'clamp_max')
+P_clamp_max_ = packet('aten', 'clamp_max_')
+P_clamp_min = packet('aten', 'clamp_min')
+P_clamp_min_ = packet('aten', 'clamp_min_')
+P_clip = packet('aten', 'clip')
+P_clip_ = packet('aten', 'clip_')
+P_copysign = packet('aten', 'copysign')
 P_div = packet('aten', 'div')
+P_divide = packet('aten', 'divide')
 P_eq = packet('aten', 'eq')
 P_eye = packet('aten', 'eye')
 P_fill = packet('aten', 'fill')
 P_fill_ = packet('aten', 'fill_')
+P_float_power = packet('aten', 'float_power')
 P_floor_divide = packet('aten', 'floor_divide')
+P_fmod = packet('aten', 'fmod')
 P_ge = packet('aten', 'ge')
+P_greater = packet('aten', 'greater')
+P_greater_equal = packet('aten', 'greater_equal')
 P_gt = packet('aten', 'gt')
 P_le = packet('aten', 'le')
+P_lerp = packet('aten', 'lerp')
+P_less = packet('aten', 'less')
+P_less_equal = packet('aten', 'less_equal')
 P_lt = packet('aten', 'lt')
 P_masked_fill = packet('aten', 'masked_fill')
 P_max = packet('aten', 'max')
@@ -84,7 +139,9 @@ P_mean = packet('aten', 'mean')
 P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
+P_multiply = packet('aten', 'multiply')
 P_ne = packet('aten', 'ne')
+P_not_equal = packet('aten', 'not_equal')
 P_pow = packet('aten', 'pow')
 P_prod = packet('aten', 'prod')
 P_rand = packet('aten', 'rand')
@@ -92,15 +149,21 @@ P_randint = packet('aten', 'randint')
 P_randn = packet('aten', 'randn')
 P_randperm = packet('aten', 'randperm')
 P_remainder = packet('aten', 'remainder')
+P_round = packet('aten', 'round')
+P_round_ = packet('aten', 'round_')
 P_rsub = packet('aten', 'rsub')
 P_scatter = packet('aten', 'scatter')
 P_sort = packet('aten', 'sort')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
 P_sub = packet('aten', 'sub')
+P_subtract = packet('aten', 'subtract')
 P_sum = packet('aten', 'sum')
+P_true_divide = packet('aten', 'true_divide')
 P_var = packet('aten', 'var')
 P_where = packet('aten', 'where')
+P_xlogy = packet('aten', 'xlogy')
+P_xlogy_ = packet('aten', 'xlogy_')
 
 
 def abs(input, *, out=None):
@@ -133,6 +196,82 @@ def abs_(input):
     return kernel(ks, input)
 
 
+def absolute(input, *, out=None):
+    """aten::absolute, aten::absolute.out"""
+    if out is not None:
+        return op_absolute__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute', (input,))
+    return kernel(ks, input)
+
+
+def acos(input, *, out=None):
+    """aten::acos, aten::acos.out"""
+    if out is not None:
+        return op_acos__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos', (input,))
+    return kernel(ks, input)
+
+
+def acos_(input):
+    """aten::acos_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos_', (input,))
+    return kernel(ks, input)
+
+
+def acosh(input, *, out=None):
+    """aten::acosh, aten::acosh.out"""
+    if out is not None:
+        return op_acosh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh', (input,))
+    return kernel(ks, input)
+
+
+def acosh_(input):
+    """aten::acosh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh_', (input,))
+    return kernel(ks, input)
+
+
 def add(input, other, *args, **kwargs):
     """aten::add.Tensor, aten::add.Scalar, aten::add.out, aten::add.Scalar_out"""
     if args or kwargs:
@@ -149,6 +288,23 @@ def add(input, other, *args, **kwargs):
     if kernel is None:
         return P_add(input, other)
     return kernel(ks, input, other, 1)
+
+
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+    """aten::addcdiv, aten::addcdiv.out"""
+    if out is not None:
+        return op_addcdiv__out(input, tensor1, tensor2, value=value, out=out)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = input.keys | tensor1.keys | tensor2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv', (input, tensor1, tensor2, value))
+    return kernel(ks, input, tensor1, tensor2, value)
 
 
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
@@ -218,6 +374,23 @@ def all(input, *args, **kwargs):
     return kernel(ks, input)
 
 
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """aten::allclose"""
+    if rtol.__class__ is not float: rtol = as_float('aten::allclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::allclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_allclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::allclose', (input, other, rtol, atol, equal_nan))
+    return kernel(ks, input, other, rtol, atol, equal_nan)
+
+
 def amax(input, dim=(), keepdim=False, *, out=None):
     """aten::amax, aten::amax.out"""
     if out is not None:
@@ -254,6 +427,22 @@ def amin(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
+def angle(input, *, out=None):
+    """aten::angle, aten::angle.out"""
+    if out is not None:
+        return op_angle__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_angle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::angle', (input,))
+    return kernel(ks, input)
+
+
 def any(input, *args, **kwargs):
     """aten::any, aten::any.dim, aten::any.dims, aten::any.all_out, aten::any.out, aten::any.dims_out"""
     if args or kwargs:
@@ -279,6 +468,202 @@ def arange(*args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_arange(*args, **kwargs)
+
+
+def arccos(input, *, out=None):
+    """aten::arccos, aten::arccos.out"""
+    if out is not None:
+        return op_arccos__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos', (input,))
+    return kernel(ks, input)
+
+
+def arccos_(input):
+    """aten::arccos_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos_', (input,))
+    return kernel(ks, input)
+
+
+def arccosh(input, *, out=None):
+    """aten::arccosh, aten::arccosh.out"""
+    if out is not None:
+        return op_arccosh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh', (input,))
+    return kernel(ks, input)
+
+
+def arccosh_(input):
+    """aten::arccosh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh_', (input,))
+    return kernel(ks, input)
+
+
+def arcsin(input, *, out=None):
+    """aten::arcsin, aten::arcsin.out"""
+    if out is not None:
+        return op_arcsin__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin', (input,))
+    return kernel(ks, input)
+
+
+def arcsin_(input):
+    """aten::arcsin_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin_', (input,))
+    return kernel(ks, input)
+
+
+def arcsinh(input, *, out=None):
+    """aten::arcsinh, aten::arcsinh.out"""
+    if out is not None:
+        return op_arcsinh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh', (input,))
+    return kernel(ks, input)
+
+
+def arcsinh_(input):
+    """aten::arcsinh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh_', (input,))
+    return kernel(ks, input)
+
+
+def arctan(input, *, out=None):
+    """aten::arctan, aten::arctan.out"""
+    if out is not None:
+        return op_arctan__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan', (input,))
+    return kernel(ks, input)
+
+
+def arctan2(input, other, *, out=None):
+    """aten::arctan2, aten::arctan2.out"""
+    if out is not None:
+        return op_arctan2__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2', (input, other))
+    return kernel(ks, input, other)
+
+
+def arctan_(input):
+    """aten::arctan_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan_', (input,))
+    return kernel(ks, input)
+
+
+def arctanh(input, *, out=None):
+    """aten::arctanh, aten::arctanh.out"""
+    if out is not None:
+        return op_arctanh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh', (input,))
+    return kernel(ks, input)
+
+
+def arctanh_(input):
+    """aten::arctanh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh_', (input,))
+    return kernel(ks, input)
 
 
 def argmax(input, dim=None, keepdim=False, *, out=None):
@@ -342,6 +727,82 @@ def as_strided(input, size, stride, storage_offset=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
+def asin(input, *, out=None):
+    """aten::asin, aten::asin.out"""
+    if out is not None:
+        return op_asin__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin', (input,))
+    return kernel(ks, input)
+
+
+def asin_(input):
+    """aten::asin_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin_', (input,))
+    return kernel(ks, input)
+
+
+def asinh(input, *, out=None):
+    """aten::asinh, aten::asinh.out"""
+    if out is not None:
+        return op_asinh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh', (input,))
+    return kernel(ks, input)
+
+
+def asinh_(input):
+    """aten::asinh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh_', (input,))
+    return kernel(ks, input)
+
+
+def atan(input, *, out=None):
+    """aten::atan, aten::atan.out"""
+    if out is not None:
+        return op_atan__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan', (input,))
+    return kernel(ks, input)
+
+
 def atan2(input, other, *, out=None):
     """aten::atan2, aten::atan2.out"""
     if out is not None:
@@ -356,6 +817,50 @@ def atan2(input, other, *, out=None):
     if kernel is None:
         return miss('aten::atan2', (input, other))
     return kernel(ks, input, other)
+
+
+def atan_(input):
+    """aten::atan_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan_', (input,))
+    return kernel(ks, input)
+
+
+def atanh(input, *, out=None):
+    """aten::atanh, aten::atanh.out"""
+    if out is not None:
+        return op_atanh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh', (input,))
+    return kernel(ks, input)
+
+
+def atanh_(input):
+    """aten::atanh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh_', (input,))
+    return kernel(ks, input)
 
 
 def bernoulli(input, *args, **kwargs):
@@ -394,6 +899,24 @@ def bitwise_and(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def bitwise_left_shift(input, other, **kwargs):
+    """aten::bitwise_left_shift.Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_bitwise_left_shift(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_bitwise_left_shift(input, other)
+    return kernel(ks, input, other)
+
+
 def bitwise_not(input, *, out=None):
     """aten::bitwise_not, aten::bitwise_not.out"""
     if out is not None:
@@ -425,6 +948,24 @@ def bitwise_or(input, other, **kwargs):
         kernel = None
     if kernel is None:
         return P_bitwise_or(input, other)
+    return kernel(ks, input, other)
+
+
+def bitwise_right_shift(input, other, **kwargs):
+    """aten::bitwise_right_shift.Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_bitwise_right_shift(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_bitwise_right_shift(input, other)
     return kernel(ks, input, other)
 
 
@@ -512,6 +1053,38 @@ def ceil_(input):
     return kernel(ks, input)
 
 
+def celu(input, alpha=1.0, *, out=None):
+    """aten::celu, aten::celu.out"""
+    if out is not None:
+        return op_celu__out(input, alpha, out=out)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu', (input, alpha))
+    return kernel(ks, input, alpha)
+
+
+def celu_(input, alpha=1.0):
+    """aten::celu_"""
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu_', (input, alpha))
+    return kernel(ks, input, alpha)
+
+
 def chunk(input, chunks, dim=0):
     """aten::chunk"""
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
@@ -546,6 +1119,92 @@ def clamp_(*args, **kwargs):
     return P_clamp_(*args, **kwargs)
 
 
+def clamp_max(input, max, **kwargs):
+    """aten::clamp_max, aten::clamp_max.Tensor, aten::clamp_max.Tensor_out, aten::clamp_max.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_clamp_max(input, max, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_max(input, max)
+    return kernel(ks, input, max)
+
+
+def clamp_max_(input, max, **kwargs):
+    """aten::clamp_max_, aten::clamp_max_.Tensor"""
+    if kwargs:
+        return P_clamp_max_(input, max, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_max_(input, max)
+    return kernel(ks, input, max)
+
+
+def clamp_min(input, min, **kwargs):
+    """aten::clamp_min, aten::clamp_min.Tensor, aten::clamp_min.Tensor_out, aten::clamp_min.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_clamp_min(input, min, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_min(input, min)
+    return kernel(ks, input, min)
+
+
+def clamp_min_(input, min, **kwargs):
+    """aten::clamp_min_, aten::clamp_min_.Tensor"""
+    if kwargs:
+        return P_clamp_min_(input, min, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_min_(input, min)
+    return kernel(ks, input, min)
+
+
+def clip(*args, **kwargs):
+    """aten::clip, aten::clip.Tensor, aten::clip.out, aten::clip.Tensor_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_clip(*args, **kwargs)
+
+
+def clip_(*args, **kwargs):
+    """aten::clip_, aten::clip_.Tensor"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_clip_(*args, **kwargs)
+
+
 def clone(input, *, memory_format=None, out=None):
     """aten::clone, aten::clone.out"""
     if out is not None:
@@ -560,6 +1219,84 @@ def clone(input, *, memory_format=None, out=None):
     if kernel is None:
         return miss('aten::clone', (input, memory_format))
     return kernel(ks, input, memory_format)
+
+
+def complex(real, imag, *, out=None):
+    """aten::complex, aten::complex.out"""
+    if out is not None:
+        return op_complex__out(real, imag, out=out)
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex', (real, imag))
+    return kernel(ks, real, imag)
+
+
+def conj(input):
+    """aten::conj"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj', (input,))
+    return kernel(ks, input)
+
+
+def conj_physical(input, *, out=None):
+    """aten::conj_physical, aten::conj_physical.out"""
+    if out is not None:
+        return op_conj_physical__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical', (input,))
+    return kernel(ks, input)
+
+
+def conj_physical_(input):
+    """aten::conj_physical_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical_', (input,))
+    return kernel(ks, input)
+
+
+def copysign(input, other, **kwargs):
+    """aten::copysign.Tensor, aten::copysign.Scalar, aten::copysign.out, aten::copysign.Scalar_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_copysign(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_copysign(input, other)
+    return kernel(ks, input, other)
 
 
 def cos(input, *, out=None):
@@ -592,6 +1329,36 @@ def cos_(input):
     return kernel(ks, input)
 
 
+def cosh(input, *, out=None):
+    """aten::cosh, aten::cosh.out"""
+    if out is not None:
+        return op_cosh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh', (input,))
+    return kernel(ks, input)
+
+
+def cosh_(input):
+    """aten::cosh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh_', (input,))
+    return kernel(ks, input)
+
+
 def cumsum(input, dim, *, dtype=None, out=None):
     """aten::cumsum, aten::cumsum.out"""
     if out is not None:
@@ -608,6 +1375,36 @@ def cumsum(input, dim, *, dtype=None, out=None):
     if kernel is None:
         return miss('aten::cumsum', (input, dim, dtype))
     return kernel(ks, input, dim, dtype)
+
+
+def deg2rad(input, *, out=None):
+    """aten::deg2rad, aten::deg2rad.out"""
+    if out is not None:
+        return op_deg2rad__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad', (input,))
+    return kernel(ks, input)
+
+
+def deg2rad_(input):
+    """aten::deg2rad_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad_', (input,))
+    return kernel(ks, input)
 
 
 def detach(input):
@@ -641,6 +1438,22 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return kernel(ks, input, offset, dim1, dim2)
 
 
+def digamma(input, *, out=None):
+    """aten::digamma, aten::digamma.out"""
+    if out is not None:
+        return op_digamma__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma', (input,))
+    return kernel(ks, input)
+
+
 def div(input, other, **kwargs):
     """aten::div.Tensor and 7 other overloads"""
     if kwargs:
@@ -656,6 +1469,24 @@ def div(input, other, **kwargs):
         kernel = None
     if kernel is None:
         return P_div(input, other)
+    return kernel(ks, input, other)
+
+
+def divide(input, other, **kwargs):
+    """aten::divide.Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_divide(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_divide(input, other)
     return kernel(ks, input, other)
 
 
@@ -804,6 +1635,20 @@ def eq(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def equal(input, other):
+    """aten::equal"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_equal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::equal', (input, other))
+    return kernel(ks, input, other)
+
+
 def erf(input, *, out=None):
     """aten::erf, aten::erf.out"""
     if out is not None:
@@ -834,6 +1679,52 @@ def erf_(input):
     return kernel(ks, input)
 
 
+def erfc(input, *, out=None):
+    """aten::erfc, aten::erfc.out"""
+    if out is not None:
+        return op_erfc__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc', (input,))
+    return kernel(ks, input)
+
+
+def erfc_(input):
+    """aten::erfc_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc_', (input,))
+    return kernel(ks, input)
+
+
+def erfinv(input, *, out=None):
+    """aten::erfinv, aten::erfinv.out"""
+    if out is not None:
+        return op_erfinv__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv', (input,))
+    return kernel(ks, input)
+
+
 def exp(input, *, out=None):
     """aten::exp, aten::exp.out"""
     if out is not None:
@@ -847,6 +1738,36 @@ def exp(input, *, out=None):
         kernel = None
     if kernel is None:
         return miss('aten::exp', (input,))
+    return kernel(ks, input)
+
+
+def exp2(input, *, out=None):
+    """aten::exp2, aten::exp2.out"""
+    if out is not None:
+        return op_exp2__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2', (input,))
+    return kernel(ks, input)
+
+
+def exp2_(input):
+    """aten::exp2_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2_', (input,))
     return kernel(ks, input)
 
 
@@ -937,6 +1858,36 @@ def fill_(input, value, **kwargs):
     return kernel(ks, input, value)
 
 
+def fix(input, *, out=None):
+    """aten::fix, aten::fix.out"""
+    if out is not None:
+        return op_fix__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix', (input,))
+    return kernel(ks, input)
+
+
+def fix_(input):
+    """aten::fix_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix_', (input,))
+    return kernel(ks, input)
+
+
 def flatten(input, start_dim=0, end_dim=-1):
     """aten::flatten.using_ints"""
     if start_dim.__class__ is not int: start_dim = as_int('aten::flatten.using_ints', 'start_dim', start_dim)
@@ -968,6 +1919,24 @@ def flip(input, dims, *, out=None):
     if kernel is None:
         return miss('aten::flip', (input, dims))
     return kernel(ks, input, dims)
+
+
+def float_power(input, exponent, **kwargs):
+    """aten::float_power.Tensor_Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_float_power(input, exponent, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_float_power(input, exponent)
+    return kernel(ks, input, exponent)
 
 
 def floor(input, *, out=None):
@@ -1016,6 +1985,103 @@ def floor_divide(input, other, **kwargs):
     if kernel is None:
         return P_floor_divide(input, other)
     return kernel(ks, input, other)
+
+
+def fmax(input, other, *, out=None):
+    """aten::fmax, aten::fmax.out"""
+    if out is not None:
+        return op_fmax__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmax', (input, other))
+    return kernel(ks, input, other)
+
+
+def fmin(input, other, *, out=None):
+    """aten::fmin, aten::fmin.out"""
+    if out is not None:
+        return op_fmin__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmin', (input, other))
+    return kernel(ks, input, other)
+
+
+def fmod(input, other, **kwargs):
+    """aten::fmod.Scalar, aten::fmod.Tensor, aten::fmod.Tensor_out, aten::fmod.Scalar_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_fmod(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_fmod(input, other)
+    return kernel(ks, input, other)
+
+
+def frac(input, *, out=None):
+    """aten::frac, aten::frac.out"""
+    if out is not None:
+        return op_frac__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac', (input,))
+    return kernel(ks, input)
+
+
+def frac_(input):
+    """aten::frac_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac_', (input,))
+    return kernel(ks, input)
+
+
+def frexp(input, *, out=None):
+    """aten::frexp.Tensor, aten::frexp.Tensor_out"""
+    if out is not None:
+        mantissa, exponent = out_tuple('aten::frexp.Tensor_out', out, 2)
+        return op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frexp.Tensor', (input,))
+    return kernel(ks, input)
 
 
 @with_requires_grad
@@ -1077,6 +2143,36 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return kernel(ks, input, dim, index, sparse_grad)
 
 
+def gcd(input, other, *, out=None):
+    """aten::gcd, aten::gcd.out"""
+    if out is not None:
+        return op_gcd__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd', (input, other))
+    return kernel(ks, input, other)
+
+
+def gcd_(input, other):
+    """aten::gcd_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd_', (input, other))
+    return kernel(ks, input, other)
+
+
 def ge(input, other, **kwargs):
     """aten::ge.Tensor, aten::ge.Scalar, aten::ge.Tensor_out, aten::ge.Scalar_out"""
     if kwargs:
@@ -1092,6 +2188,42 @@ def ge(input, other, **kwargs):
         kernel = None
     if kernel is None:
         return P_ge(input, other)
+    return kernel(ks, input, other)
+
+
+def greater(input, other, **kwargs):
+    """aten::greater.Scalar, aten::greater.Tensor, aten::greater.Scalar_out, aten::greater.Tensor_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_greater(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_greater(input, other)
+    return kernel(ks, input, other)
+
+
+def greater_equal(input, other, **kwargs):
+    """aten::greater_equal.Scalar and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_greater_equal(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_greater_equal(input, other)
     return kernel(ks, input, other)
 
 
@@ -1111,6 +2243,131 @@ def gt(input, other, **kwargs):
     if kernel is None:
         return P_gt(input, other)
     return kernel(ks, input, other)
+
+
+def hardshrink(input, lambd=0.5, *, out=None):
+    """aten::hardshrink, aten::hardshrink.out"""
+    if out is not None:
+        return op_hardshrink__out(input, lambd, out=out)
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardshrink', (input, lambd))
+    return kernel(ks, input, lambd)
+
+
+def heaviside(input, values, *, out=None):
+    """aten::heaviside, aten::heaviside.out"""
+    if out is not None:
+        return op_heaviside__out(input, values, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | values.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_heaviside[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::heaviside', (input, values))
+    return kernel(ks, input, values)
+
+
+def hypot(input, other, *, out=None):
+    """aten::hypot, aten::hypot.out"""
+    if out is not None:
+        return op_hypot__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hypot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hypot', (input, other))
+    return kernel(ks, input, other)
+
+
+def i0(input, *, out=None):
+    """aten::i0, aten::i0.out"""
+    if out is not None:
+        return op_i0__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0', (input,))
+    return kernel(ks, input)
+
+
+def i0_(input):
+    """aten::i0_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0_', (input,))
+    return kernel(ks, input)
+
+
+def igamma(input, other, *, out=None):
+    """aten::igamma, aten::igamma.out"""
+    if out is not None:
+        return op_igamma__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma', (input, other))
+    return kernel(ks, input, other)
+
+
+def igammac(input, other, *, out=None):
+    """aten::igammac, aten::igammac.out"""
+    if out is not None:
+        return op_igammac__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac', (input, other))
+    return kernel(ks, input, other)
+
+
+def imag(input):
+    """aten::imag"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_imag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::imag', (input,))
+    return kernel(ks, input)
 
 
 def index(input, indices, *, out=None):
@@ -1208,6 +2465,53 @@ def index_select(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """aten::isclose"""
+    if rtol.__class__ is not float: rtol = as_float('aten::isclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::isclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isclose', (input, other, rtol, atol, equal_nan))
+    return kernel(ks, input, other, rtol, atol, equal_nan)
+
+
+def isfinite(input):
+    """aten::isfinite"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isfinite[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isfinite', (input,))
+    return kernel(ks, input)
+
+
+def isinf(input, *, out=None):
+    """aten::isinf, aten::isinf.out"""
+    if out is not None:
+        return op_isinf__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isinf', (input,))
+    return kernel(ks, input)
+
+
 def isnan(input, *, out=None):
     """aten::isnan, aten::isnan.out"""
     if out is not None:
@@ -1221,6 +2525,52 @@ def isnan(input, *, out=None):
         kernel = None
     if kernel is None:
         return miss('aten::isnan', (input,))
+    return kernel(ks, input)
+
+
+def isneginf(input, *, out=None):
+    """aten::isneginf, aten::isneginf.out"""
+    if out is not None:
+        return op_isneginf__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isneginf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isneginf', (input,))
+    return kernel(ks, input)
+
+
+def isposinf(input, *, out=None):
+    """aten::isposinf, aten::isposinf.out"""
+    if out is not None:
+        return op_isposinf__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isposinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isposinf', (input,))
+    return kernel(ks, input)
+
+
+def isreal(input):
+    """aten::isreal"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isreal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isreal', (input,))
     return kernel(ks, input)
 
 
@@ -1245,6 +2595,66 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
 
 
+def lcm(input, other, *, out=None):
+    """aten::lcm, aten::lcm.out"""
+    if out is not None:
+        return op_lcm__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm', (input, other))
+    return kernel(ks, input, other)
+
+
+def lcm_(input, other):
+    """aten::lcm_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm_', (input, other))
+    return kernel(ks, input, other)
+
+
+def ldexp(input, other, *, out=None):
+    """aten::ldexp.Tensor, aten::ldexp.out"""
+    if out is not None:
+        return op_ldexp__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp.Tensor', (input, other))
+    return kernel(ks, input, other)
+
+
+def ldexp_(input, other):
+    """aten::ldexp_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp_', (input, other))
+    return kernel(ks, input, other)
+
+
 def le(input, other, **kwargs):
     """aten::le.Tensor, aten::le.Scalar, aten::le.Tensor_out, aten::le.Scalar_out"""
     if kwargs:
@@ -1263,21 +2673,74 @@ def le(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def lerp(input, end, weight, *, out=None):
-    """aten::lerp.Scalar, aten::lerp.Scalar_out"""
-    if out is not None:
-        return op_lerp__Scalar_out(input, end, weight, out=out)
-    if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp.Scalar', 'weight', weight)
+def lerp(input, end, weight, **kwargs):
+    """aten::lerp.Scalar, aten::lerp.Tensor, aten::lerp.Scalar_out, aten::lerp.Tensor_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_lerp(input, end, weight, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | end.keys
+        ks = input.keys | end.keys | weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_lerp__Scalar[ks]
+        kernel = K_lerp__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::lerp.Scalar', (input, end, weight))
+        return P_lerp(input, end, weight)
     return kernel(ks, input, end, weight)
+
+
+def less(input, other, **kwargs):
+    """aten::less.Scalar, aten::less.Tensor, aten::less.Scalar_out, aten::less.Tensor_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_less(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_less(input, other)
+    return kernel(ks, input, other)
+
+
+def less_equal(input, other, **kwargs):
+    """aten::less_equal.Scalar and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_less_equal(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_less_equal(input, other)
+    return kernel(ks, input, other)
+
+
+def lgamma(input, *, out=None):
+    """aten::lgamma, aten::lgamma.out"""
+    if out is not None:
+        return op_lgamma__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma', (input,))
+    return kernel(ks, input)
 
 
 @with_requires_grad
@@ -1319,6 +2782,36 @@ def log(input, *, out=None):
     return kernel(ks, input)
 
 
+def log10(input, *, out=None):
+    """aten::log10, aten::log10.out"""
+    if out is not None:
+        return op_log10__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10', (input,))
+    return kernel(ks, input)
+
+
+def log10_(input):
+    """aten::log10_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10_', (input,))
+    return kernel(ks, input)
+
+
 def log1p(input, *, out=None):
     """aten::log1p, aten::log1p.out"""
     if out is not None:
@@ -1346,6 +2839,36 @@ def log1p_(input):
         kernel = None
     if kernel is None:
         return miss('aten::log1p_', (input,))
+    return kernel(ks, input)
+
+
+def log2(input, *, out=None):
+    """aten::log2, aten::log2.out"""
+    if out is not None:
+        return op_log2__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2', (input,))
+    return kernel(ks, input)
+
+
+def log2_(input):
+    """aten::log2_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2_', (input,))
     return kernel(ks, input)
 
 
@@ -1379,6 +2902,38 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     if kernel is None:
         return miss('aten::log_softmax.int', (input, dim, dtype))
     return kernel(ks, input, dim, dtype)
+
+
+def logaddexp(input, other, *, out=None):
+    """aten::logaddexp, aten::logaddexp.out"""
+    if out is not None:
+        return op_logaddexp__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp', (input, other))
+    return kernel(ks, input, other)
+
+
+def logaddexp2(input, other, *, out=None):
+    """aten::logaddexp2, aten::logaddexp2.out"""
+    if out is not None:
+        return op_logaddexp2__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp2', (input, other))
+    return kernel(ks, input, other)
 
 
 def logical_and(input, other, *, out=None):
@@ -1443,6 +2998,38 @@ def logical_xor(input, other, *, out=None):
     if kernel is None:
         return miss('aten::logical_xor', (input, other))
     return kernel(ks, input, other)
+
+
+def logit(input, eps=None, *, out=None):
+    """aten::logit, aten::logit.out"""
+    if out is not None:
+        return op_logit__out(input, eps, out=out)
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit', (input, eps))
+    return kernel(ks, input, eps)
+
+
+def logit_(input, eps=None):
+    """aten::logit_"""
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_', (input, eps))
+    return kernel(ks, input, eps)
 
 
 def logsumexp(input, dim, keepdim=False, *, out=None):
@@ -1645,6 +3232,24 @@ def mul(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def multiply(input, other, **kwargs):
+    """aten::multiply.Tensor, aten::multiply.Scalar, aten::multiply.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_multiply(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_multiply(input, other)
+    return kernel(ks, input, other)
+
+
 def mv(input, vec, *, out=None):
     """aten::mv, aten::mv.out"""
     if out is not None:
@@ -1659,6 +3264,59 @@ def mv(input, vec, *, out=None):
     if kernel is None:
         return miss('aten::mv', (input, vec))
     return kernel(ks, input, vec)
+
+
+def mvlgamma(input, p, *, out=None):
+    """aten::mvlgamma, aten::mvlgamma.out"""
+    if out is not None:
+        return op_mvlgamma__out(input, p, out=out)
+    if p.__class__ is not int: p = as_int('aten::mvlgamma', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma', (input, p))
+    return kernel(ks, input, p)
+
+
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+    """aten::nan_to_num, aten::nan_to_num.out"""
+    if out is not None:
+        return op_nan_to_num__out(input, nan, posinf, neginf, out=out)
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num', (input, nan, posinf, neginf))
+    return kernel(ks, input, nan, posinf, neginf)
+
+
+def nan_to_num_(input, nan=None, posinf=None, neginf=None):
+    """aten::nan_to_num_"""
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num_', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num_', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num_', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num_', (input, nan, posinf, neginf))
+    return kernel(ks, input, nan, posinf, neginf)
 
 
 def narrow(input, dim, start, length):
@@ -1745,6 +3403,52 @@ def neg_(input):
     return kernel(ks, input)
 
 
+def negative(input, *, out=None):
+    """aten::negative, aten::negative.out"""
+    if out is not None:
+        return op_negative__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative', (input,))
+    return kernel(ks, input)
+
+
+def negative_(input):
+    """aten::negative_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative_', (input,))
+    return kernel(ks, input)
+
+
+def nextafter(input, other, *, out=None):
+    """aten::nextafter, aten::nextafter.out"""
+    if out is not None:
+        return op_nextafter__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter', (input, other))
+    return kernel(ks, input, other)
+
+
 def nonzero(input, *, out=None):
     """aten::nonzero, aten::nonzero.out"""
     if out is not None:
@@ -1759,6 +3463,24 @@ def nonzero(input, *, out=None):
     if kernel is None:
         return miss('aten::nonzero', (input,))
     return kernel(ks, input)
+
+
+def not_equal(input, other, **kwargs):
+    """aten::not_equal.Scalar and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_not_equal(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_not_equal(input, other)
+    return kernel(ks, input, other)
 
 
 def _ones(size, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
@@ -1838,6 +3560,53 @@ def permute(input, dims):
     return kernel(ks, input, dims)
 
 
+def polar(abs, angle, *, out=None):
+    """aten::polar, aten::polar.out"""
+    if out is not None:
+        return op_polar__out(abs, angle, out=out)
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar', (abs, angle))
+    return kernel(ks, abs, angle)
+
+
+def polygamma(n, input, *, out=None):
+    """aten::polygamma, aten::polygamma.out"""
+    if out is not None:
+        return op_polygamma__out(n, input, out=out)
+    if n.__class__ is not int: n = as_int('aten::polygamma', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma', (n, input))
+    return kernel(ks, n, input)
+
+
+def positive(input):
+    """aten::positive"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_positive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::positive', (input,))
+    return kernel(ks, input)
+
+
 def pow(input, exponent, **kwargs):
     """aten::pow.Tensor_Tensor and 5 other overloads"""
     if kwargs:
@@ -1856,6 +3625,22 @@ def pow(input, exponent, **kwargs):
     return kernel(ks, input, exponent)
 
 
+def prelu(input, weight, *, out=None):
+    """aten::prelu, aten::prelu.out"""
+    if out is not None:
+        return op_prelu__out(input, weight, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu', (input, weight))
+    return kernel(ks, input, weight)
+
+
 def prod(input, *args, **kwargs):
     """aten::prod, aten::prod.dim_int, aten::prod.out, aten::prod.int_out"""
     if args or kwargs:
@@ -1872,6 +3657,36 @@ def prod(input, *args, **kwargs):
     if kernel is None:
         return P_prod(input)
     return kernel(ks, input, None)
+
+
+def rad2deg(input, *, out=None):
+    """aten::rad2deg, aten::rad2deg.out"""
+    if out is not None:
+        return op_rad2deg__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg', (input,))
+    return kernel(ks, input)
+
+
+def rad2deg_(input):
+    """aten::rad2deg_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg_', (input,))
+    return kernel(ks, input)
 
 
 @with_requires_grad
@@ -1945,6 +3760,20 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
 def randperm(*args, **kwargs):
     """aten::randperm, aten::randperm.generator"""
     return P_randperm(*args, **kwargs)
+
+
+def real(input):
+    """aten::real"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::real', (input,))
+    return kernel(ks, input)
 
 
 def reciprocal(input, *, out=None):
@@ -2040,10 +3869,40 @@ def reshape(input, shape):
     return kernel(ks, input, shape)
 
 
-def round(input, *, out=None):
-    """aten::round, aten::round.out"""
-    if out is not None:
-        return op_round__out(input, out=out)
+def resolve_conj(input):
+    """aten::resolve_conj"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_conj', (input,))
+    return kernel(ks, input)
+
+
+def resolve_neg(input):
+    """aten::resolve_neg"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_neg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_neg', (input,))
+    return kernel(ks, input)
+
+
+def round(input, **kwargs):
+    """aten::round, aten::round.decimals, aten::round.out, aten::round.decimals_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_round(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2052,12 +3911,14 @@ def round(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::round', (input,))
+        return P_round(input)
     return kernel(ks, input)
 
 
-def round_(input):
-    """aten::round_"""
+def round_(input, **kwargs):
+    """aten::round_, aten::round_.decimals"""
+    if kwargs:
+        return P_round_(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2066,8 +3927,46 @@ def round_(input):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::round_', (input,))
+        return P_round_(input)
     return kernel(ks, input)
+
+
+def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    """aten::rrelu"""
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu', (input, lower, upper, training, generator))
+    return kernel(ks, input, lower, upper, training, generator)
+
+
+def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    """aten::rrelu_"""
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu_', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu_', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu_', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu_', (input, lower, upper, training, generator))
+    return kernel(ks, input, lower, upper, training, generator)
 
 
 def rsqrt(input, *, out=None):
@@ -2182,6 +4081,50 @@ def select(input, dim, index):
     return kernel(ks, input, dim, index)
 
 
+def selu(input):
+    """aten::selu"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu', (input,))
+    return kernel(ks, input)
+
+
+def selu_(input):
+    """aten::selu_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu_', (input,))
+    return kernel(ks, input)
+
+
+def sgn(input, *, out=None):
+    """aten::sgn, aten::sgn.out"""
+    if out is not None:
+        return op_sgn__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn', (input,))
+    return kernel(ks, input)
+
+
 def sigmoid(input, *, out=None):
     """aten::sigmoid, aten::sigmoid.out"""
     if out is not None:
@@ -2228,6 +4171,22 @@ def sign(input, *, out=None):
     return kernel(ks, input)
 
 
+def signbit(input, *, out=None):
+    """aten::signbit, aten::signbit.out"""
+    if out is not None:
+        return op_signbit__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit', (input,))
+    return kernel(ks, input)
+
+
 def sin(input, *, out=None):
     """aten::sin, aten::sin.out"""
     if out is not None:
@@ -2255,6 +4214,66 @@ def sin_(input):
         kernel = None
     if kernel is None:
         return miss('aten::sin_', (input,))
+    return kernel(ks, input)
+
+
+def sinc(input, *, out=None):
+    """aten::sinc, aten::sinc.out"""
+    if out is not None:
+        return op_sinc__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc', (input,))
+    return kernel(ks, input)
+
+
+def sinc_(input):
+    """aten::sinc_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc_', (input,))
+    return kernel(ks, input)
+
+
+def sinh(input, *, out=None):
+    """aten::sinh, aten::sinh.out"""
+    if out is not None:
+        return op_sinh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh', (input,))
+    return kernel(ks, input)
+
+
+def sinh_(input):
+    """aten::sinh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh_', (input,))
     return kernel(ks, input)
 
 
@@ -2368,6 +4387,36 @@ def sqrt_(input):
     return kernel(ks, input)
 
 
+def square(input, *, out=None):
+    """aten::square, aten::square.out"""
+    if out is not None:
+        return op_square__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square', (input,))
+    return kernel(ks, input)
+
+
+def square_(input):
+    """aten::square_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square_', (input,))
+    return kernel(ks, input)
+
+
 def squeeze(input, *args, **kwargs):
     """aten::squeeze, aten::squeeze.dim, aten::squeeze.dims"""
     if args or kwargs:
@@ -2432,6 +4481,24 @@ def sub(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
+def subtract(input, other, *args, **kwargs):
+    """aten::subtract.Tensor, aten::subtract.Scalar, aten::subtract.out"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_subtract(input, other, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_subtract(input, other)
+    return kernel(ks, input, other, 1)
+
+
 def sum(input, *args, **kwargs):
     """aten::sum, aten::sum.dim_IntList, aten::sum.out, aten::sum.IntList_out"""
     if args or kwargs:
@@ -2481,6 +4548,36 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     return kernel(ks, input, indices, dim)
 
 
+def tan(input, *, out=None):
+    """aten::tan, aten::tan.out"""
+    if out is not None:
+        return op_tan__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan', (input,))
+    return kernel(ks, input)
+
+
+def tan_(input):
+    """aten::tan_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan_', (input,))
+    return kernel(ks, input)
+
+
 def tanh(input, *, out=None):
     """aten::tanh, aten::tanh.out"""
     if out is not None:
@@ -2509,6 +4606,40 @@ def tanh_(input):
     if kernel is None:
         return miss('aten::tanh_', (input,))
     return kernel(ks, input)
+
+
+def threshold(input, threshold, value, *, out=None):
+    """aten::threshold, aten::threshold.out"""
+    if out is not None:
+        return op_threshold__out(input, threshold, value, out=out)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold', (input, threshold, value))
+    return kernel(ks, input, threshold, value)
+
+
+def threshold_(input, threshold, value):
+    """aten::threshold_"""
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold_', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold_', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold_', (input, threshold, value))
+    return kernel(ks, input, threshold, value)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
@@ -2582,6 +4713,24 @@ def triu(input, diagonal=0, *, out=None):
     return kernel(ks, input, diagonal)
 
 
+def true_divide(input, other, **kwargs):
+    """aten::true_divide.Tensor, aten::true_divide.Scalar, aten::true_divide.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_true_divide(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_true_divide(input, other)
+    return kernel(ks, input, other)
+
+
 def trunc(input, *, out=None):
     """aten::trunc, aten::trunc.out"""
     if out is not None:
@@ -2652,6 +4801,66 @@ def var(*args, **kwargs):
     return P_var(*args, **kwargs)
 
 
+def view_as_complex(input):
+    """aten::view_as_complex"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex', (input,))
+    return kernel(ks, input)
+
+
+def view_as_complex_copy(input, *, out=None):
+    """aten::view_as_complex_copy, aten::view_as_complex_copy.out"""
+    if out is not None:
+        return op_view_as_complex_copy__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex_copy', (input,))
+    return kernel(ks, input)
+
+
+def view_as_real(input):
+    """aten::view_as_real"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real', (input,))
+    return kernel(ks, input)
+
+
+def view_as_real_copy(input, *, out=None):
+    """aten::view_as_real_copy, aten::view_as_real_copy.out"""
+    if out is not None:
+        return op_view_as_real_copy__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real_copy', (input,))
+    return kernel(ks, input)
+
+
 def where(*args, **kwargs):
     """aten::where.self and 5 other overloads"""
     if kwargs:
@@ -2660,6 +4869,40 @@ def where(*args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_where(*args, **kwargs)
+
+
+def xlogy(input, other, **kwargs):
+    """aten::xlogy.Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_xlogy(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_xlogy(input, other)
+    return kernel(ks, input, other)
+
+
+def xlogy_(input, other, **kwargs):
+    """aten::xlogy_.Tensor, aten::xlogy_.Scalar_Other"""
+    if kwargs:
+        return P_xlogy_(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_xlogy_(input, other)
+    return kernel(ks, input, other)
 
 
 def zero_(input):
@@ -2722,4 +4965,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'absolute', 'acos', 'acos_', 'acosh', 'acosh_', 'add', 'addcdiv', 'addcmul', 'addmm', 'alias', 'all', 'allclose', 'amax', 'amin', 'angle', 'any', 'arange', 'arccos', 'arccos_', 'arccosh', 'arccosh_', 'arcsin', 'arcsin_', 'arcsinh', 'arcsinh_', 'arctan', 'arctan2', 'arctan_', 'arctanh', 'arctanh_', 'argmax', 'argmin', 'argsort', 'as_strided', 'asin', 'asin_', 'asinh', 'asinh_', 'atan', 'atan2', 'atan_', 'atanh', 'atanh_', 'bernoulli', 'bitwise_and', 'bitwise_left_shift', 'bitwise_not', 'bitwise_or', 'bitwise_right_shift', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'celu', 'celu_', 'chunk', 'clamp', 'clamp_', 'clamp_max', 'clamp_max_', 'clamp_min', 'clamp_min_', 'clip', 'clip_', 'clone', 'complex', 'conj', 'conj_physical', 'conj_physical_', 'copysign', 'cos', 'cos_', 'cosh', 'cosh_', 'cumsum', 'deg2rad', 'deg2rad_', 'detach', 'diagonal', 'digamma', 'div', 'divide', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'equal', 'erf', 'erf_', 'erfc', 'erfc_', 'erfinv', 'exp', 'exp2', 'exp2_', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'fix', 'fix_', 'flatten', 'flip', 'float_power', 'floor', 'floor_', 'floor_divide', 'fmax', 'fmin', 'fmod', 'frac', 'frac_', 'frexp', 'full', 'full_like', 'gather', 'gcd', 'gcd_', 'ge', 'greater', 'greater_equal', 'gt', 'hardshrink', 'heaviside', 'hypot', 'i0', 'i0_', 'igamma', 'igammac', 'imag', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isclose', 'isfinite', 'isinf', 'isnan', 'isneginf', 'isposinf', 'isreal', 'layer_norm', 'lcm', 'lcm_', 'ldexp', 'ldexp_', 'le', 'lerp', 'less', 'less_equal', 'lgamma', 'linspace', 'log', 'log10', 'log10_', 'log1p', 'log1p_', 'log2', 'log2_', 'log_', 'log_softmax', 'logaddexp', 'logaddexp2', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logit', 'logit_', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'multiply', 'mv', 'mvlgamma', 'nan_to_num', 'nan_to_num_', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'negative', 'negative_', 'nextafter', 'nonzero', 'not_equal', 'ones', 'ones_like', 'outer', 'permute', 'polar', 'polygamma', 'positive', 'pow', 'prelu', 'prod', 'rad2deg', 'rad2deg_', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'real', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'resolve_conj', 'resolve_neg', 'round', 'round_', 'rrelu', 'rrelu_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'selu', 'selu_', 'sgn', 'sigmoid', 'sigmoid_', 'sign', 'signbit', 'sin', 'sin_', 'sinc', 'sinc_', 'sinh', 'sinh_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'square', 'square_', 'squeeze', 'stack', 'std', 'sub', 'subtract', 'sum', 't', 'take_along_dim', 'tan', 'tan_', 'tanh', 'tanh_', 'threshold', 'threshold_', 'topk', 'transpose', 'tril', 'triu', 'true_divide', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'view_as_complex', 'view_as_complex_copy', 'view_as_real', 'view_as_real_copy', 'where', 'xlogy', 'xlogy_', 'zero_', 'zeros', 'zeros_like']

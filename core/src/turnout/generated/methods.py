@@ -15,67 +15,108 @@ from turnout.calling import (
     DISPATCH, FRESH,
 )
 from turnout.generated.operators import (
-    abs as op_abs, abs_ as op_abs_, add__Scalar as op_add__Scalar, add__Tensor as op_add__Tensor,
-    add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor, addcmul as op_addcmul, addcmul_ as op_addcmul_,
-    addmm as op_addmm, addmm_ as op_addmm_, alias as op_alias, argmax as op_argmax, argmin as op_argmin,
-    as_strided as op_as_strided, atan2 as op_atan2, atan2_ as op_atan2_, bernoulli___float as op_bernoulli___float,
+    abs as op_abs, abs_ as op_abs_, absolute as op_absolute, absolute_ as op_absolute_, acos as op_acos,
+    acos_ as op_acos_, acosh as op_acosh, acosh_ as op_acosh_, add__Scalar as op_add__Scalar,
+    add__Tensor as op_add__Tensor, add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor,
+    addcdiv as op_addcdiv, addcdiv_ as op_addcdiv_, addcmul as op_addcmul, addcmul_ as op_addcmul_, addmm as op_addmm,
+    addmm_ as op_addmm_, alias as op_alias, allclose as op_allclose, angle as op_angle, arccos as op_arccos,
+    arccos_ as op_arccos_, arccosh as op_arccosh, arccosh_ as op_arccosh_, arcsin as op_arcsin, arcsin_ as op_arcsin_,
+    arcsinh as op_arcsinh, arcsinh_ as op_arcsinh_, arctan as op_arctan, arctan2 as op_arctan2,
+    arctan2_ as op_arctan2_, arctan_ as op_arctan_, arctanh as op_arctanh, arctanh_ as op_arctanh_,
+    argmax as op_argmax, argmin as op_argmin, as_strided as op_as_strided, asin as op_asin, asin_ as op_asin_,
+    asinh as op_asinh, asinh_ as op_asinh_, atan as op_atan, atan2 as op_atan2, atan2_ as op_atan2_, atan_ as op_atan_,
+    atanh as op_atanh, atanh_ as op_atanh_, bernoulli___float as op_bernoulli___float,
     bitwise_and__Scalar as op_bitwise_and__Scalar, bitwise_and__Tensor as op_bitwise_and__Tensor,
     bitwise_and___Scalar as op_bitwise_and___Scalar, bitwise_and___Tensor as op_bitwise_and___Tensor,
-    bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_, bitwise_or__Scalar as op_bitwise_or__Scalar,
+    bitwise_left_shift__Scalar_Tensor as op_bitwise_left_shift__Scalar_Tensor,
+    bitwise_left_shift__Tensor as op_bitwise_left_shift__Tensor,
+    bitwise_left_shift__Tensor_Scalar as op_bitwise_left_shift__Tensor_Scalar,
+    bitwise_left_shift___Tensor as op_bitwise_left_shift___Tensor,
+    bitwise_left_shift___Tensor_Scalar as op_bitwise_left_shift___Tensor_Scalar, bitwise_not as op_bitwise_not,
+    bitwise_not_ as op_bitwise_not_, bitwise_or__Scalar as op_bitwise_or__Scalar,
     bitwise_or__Tensor as op_bitwise_or__Tensor, bitwise_or___Scalar as op_bitwise_or___Scalar,
-    bitwise_or___Tensor as op_bitwise_or___Tensor, bitwise_xor__Scalar as op_bitwise_xor__Scalar,
-    bitwise_xor__Tensor as op_bitwise_xor__Tensor, bitwise_xor___Scalar as op_bitwise_xor___Scalar,
-    bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm, ceil as op_ceil, ceil_ as op_ceil_,
-    chunk as op_chunk, clone as op_clone, contiguous as op_contiguous, copy_ as op_copy_, cos as op_cos,
-    cos_ as op_cos_, cumsum as op_cumsum, cumsum_ as op_cumsum_, detach as op_detach, diagonal as op_diagonal,
-    div__Scalar as op_div__Scalar, div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar,
-    div___Tensor as op_div___Tensor, dot as op_dot, eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor,
-    erf as op_erf, erf_ as op_erf_, exp as op_exp, exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as,
-    expm1 as op_expm1, expm1_ as op_expm1_, flatten__using_ints as op_flatten__using_ints, flip as op_flip,
-    floor as op_floor, floor_ as op_floor_, floor_divide as op_floor_divide,
+    bitwise_or___Tensor as op_bitwise_or___Tensor,
+    bitwise_right_shift__Scalar_Tensor as op_bitwise_right_shift__Scalar_Tensor,
+    bitwise_right_shift__Tensor as op_bitwise_right_shift__Tensor,
+    bitwise_right_shift__Tensor_Scalar as op_bitwise_right_shift__Tensor_Scalar,
+    bitwise_right_shift___Tensor as op_bitwise_right_shift___Tensor,
+    bitwise_right_shift___Tensor_Scalar as op_bitwise_right_shift___Tensor_Scalar,
+    bitwise_xor__Scalar as op_bitwise_xor__Scalar, bitwise_xor__Tensor as op_bitwise_xor__Tensor,
+    bitwise_xor___Scalar as op_bitwise_xor___Scalar, bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm,
+    ceil as op_ceil, ceil_ as op_ceil_, chunk as op_chunk, clone as op_clone, conj as op_conj,
+    conj_physical as op_conj_physical, conj_physical_ as op_conj_physical_, contiguous as op_contiguous,
+    copy_ as op_copy_, cos as op_cos, cos_ as op_cos_, cosh as op_cosh, cosh_ as op_cosh_, cumsum as op_cumsum,
+    cumsum_ as op_cumsum_, deg2rad as op_deg2rad, deg2rad_ as op_deg2rad_, detach as op_detach,
+    diagonal as op_diagonal, digamma as op_digamma, digamma_ as op_digamma_, div__Scalar as op_div__Scalar,
+    div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar, div___Tensor as op_div___Tensor, dot as op_dot,
+    eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor, equal as op_equal, erf as op_erf, erf_ as op_erf_,
+    erfc as op_erfc, erfc_ as op_erfc_, erfinv as op_erfinv, erfinv_ as op_erfinv_, exp as op_exp, exp2 as op_exp2,
+    exp2_ as op_exp2_, exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as, expm1 as op_expm1,
+    expm1_ as op_expm1_, fix as op_fix, fix_ as op_fix_, flatten__using_ints as op_flatten__using_ints,
+    flip as op_flip, floor as op_floor, floor_ as op_floor_, floor_divide as op_floor_divide,
     floor_divide__Scalar as op_floor_divide__Scalar, floor_divide___Scalar as op_floor_divide___Scalar,
-    floor_divide___Tensor as op_floor_divide___Tensor, gather as op_gather, ge__Scalar as op_ge__Scalar,
-    ge__Tensor as op_ge__Tensor, gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor,
+    floor_divide___Tensor as op_floor_divide___Tensor, fmax as op_fmax, fmin as op_fmin, frac as op_frac,
+    frac_ as op_frac_, frexp__Tensor as op_frexp__Tensor, gather as op_gather, gcd as op_gcd, gcd_ as op_gcd_,
+    ge__Scalar as op_ge__Scalar, ge__Tensor as op_ge__Tensor, gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor,
+    hardshrink as op_hardshrink, hardshrink_backward as op_hardshrink_backward, heaviside as op_heaviside,
+    heaviside_ as op_heaviside_, hypot as op_hypot, hypot_ as op_hypot_, i0 as op_i0, i0_ as op_i0_,
+    igamma as op_igamma, igamma_ as op_igamma_, igammac as op_igammac, igammac_ as op_igammac_,
     index__Tensor as op_index__Tensor, index_add as op_index_add, index_add_ as op_index_add_,
-    index_put as op_index_put, index_put_ as op_index_put_, index_select as op_index_select, isnan as op_isnan,
-    le__Scalar as op_le__Scalar, le__Tensor as op_le__Tensor, lerp__Scalar as op_lerp__Scalar,
-    lerp___Scalar as op_lerp___Scalar, log as op_log, log1p as op_log1p, log1p_ as op_log1p_, log_ as op_log_,
-    log_softmax__int as op_log_softmax__int, logical_and as op_logical_and, logical_and_ as op_logical_and_,
+    index_put as op_index_put, index_put_ as op_index_put_, index_select as op_index_select, isclose as op_isclose,
+    isfinite as op_isfinite, isinf as op_isinf, isnan as op_isnan, isneginf as op_isneginf, isposinf as op_isposinf,
+    isreal as op_isreal, lcm as op_lcm, lcm_ as op_lcm_, ldexp_ as op_ldexp_, ldexp__Tensor as op_ldexp__Tensor,
+    le__Scalar as op_le__Scalar, le__Tensor as op_le__Tensor, lgamma as op_lgamma, lgamma_ as op_lgamma_,
+    log as op_log, log10 as op_log10, log10_ as op_log10_, log1p as op_log1p, log1p_ as op_log1p_, log2 as op_log2,
+    log2_ as op_log2_, log_ as op_log_, log_softmax__int as op_log_softmax__int, logaddexp as op_logaddexp,
+    logaddexp2 as op_logaddexp2, logical_and as op_logical_and, logical_and_ as op_logical_and_,
     logical_not as op_logical_not, logical_not_ as op_logical_not_, logical_or as op_logical_or,
-    logical_or_ as op_logical_or_, logical_xor as op_logical_xor, logical_xor_ as op_logical_xor_,
-    lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, masked_select as op_masked_select, matmul as op_matmul,
-    maximum as op_maximum, minimum as op_minimum, mm as op_mm, mul__Scalar as op_mul__Scalar,
+    logical_or_ as op_logical_or_, logical_xor as op_logical_xor, logical_xor_ as op_logical_xor_, logit as op_logit,
+    logit_ as op_logit_, lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, masked_select as op_masked_select,
+    matmul as op_matmul, maximum as op_maximum, minimum as op_minimum, mm as op_mm, mul__Scalar as op_mul__Scalar,
     mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar, mul___Tensor as op_mul___Tensor, mv as op_mv,
+    mvlgamma as op_mvlgamma, mvlgamma_ as op_mvlgamma_, nan_to_num as op_nan_to_num, nan_to_num_ as op_nan_to_num_,
     narrow as op_narrow, ne__Scalar as op_ne__Scalar, ne__Tensor as op_ne__Tensor, neg as op_neg, neg_ as op_neg_,
-    new_empty as op_new_empty, new_empty_strided as op_new_empty_strided, new_full as op_new_full,
-    new_ones as op_new_ones, new_zeros as op_new_zeros, nonzero as op_nonzero, normal_ as op_normal_,
-    outer as op_outer, permute as op_permute, pow__Scalar as op_pow__Scalar,
+    negative as op_negative, negative_ as op_negative_, new_empty as op_new_empty,
+    new_empty_strided as op_new_empty_strided, new_full as op_new_full, new_ones as op_new_ones,
+    new_zeros as op_new_zeros, nextafter as op_nextafter, nextafter_ as op_nextafter_, nonzero as op_nonzero,
+    normal_ as op_normal_, outer as op_outer, permute as op_permute, polygamma as op_polygamma,
+    polygamma_ as op_polygamma_, positive as op_positive, pow__Scalar as op_pow__Scalar,
     pow__Tensor_Scalar as op_pow__Tensor_Scalar, pow__Tensor_Tensor as op_pow__Tensor_Tensor,
-    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, random___from as op_random___from,
-    reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_, relu as op_relu, relu_ as op_relu_,
-    remainder__Scalar as op_remainder__Scalar, remainder__Scalar_Tensor as op_remainder__Scalar_Tensor,
-    remainder__Tensor as op_remainder__Tensor, remainder___Scalar as op_remainder___Scalar,
-    remainder___Tensor as op_remainder___Tensor, repeat as op_repeat, reshape as op_reshape, resize_ as op_resize_,
-    round as op_round, round_ as op_round_, rsqrt as op_rsqrt, rsqrt_ as op_rsqrt_, rsub__Scalar as op_rsub__Scalar,
-    rsub__Tensor as op_rsub__Tensor, scalar_tensor as op_scalar_tensor, scatter_add as op_scatter_add,
-    scatter_add_ as op_scatter_add_, select__int as op_select__int, sigmoid as op_sigmoid, sigmoid_ as op_sigmoid_,
-    sign as op_sign, sign_ as op_sign_, sin as op_sin, sin_ as op_sin_, slice__Tensor as op_slice__Tensor,
+    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, prelu as op_prelu, rad2deg as op_rad2deg,
+    rad2deg_ as op_rad2deg_, random___from as op_random___from, reciprocal as op_reciprocal,
+    reciprocal_ as op_reciprocal_, relu as op_relu, relu_ as op_relu_, remainder__Scalar as op_remainder__Scalar,
+    remainder__Scalar_Tensor as op_remainder__Scalar_Tensor, remainder__Tensor as op_remainder__Tensor,
+    remainder___Scalar as op_remainder___Scalar, remainder___Tensor as op_remainder___Tensor, repeat as op_repeat,
+    reshape as op_reshape, resize_ as op_resize_, resolve_conj as op_resolve_conj, resolve_neg as op_resolve_neg,
+    rsqrt as op_rsqrt, rsqrt_ as op_rsqrt_, rsub__Scalar as op_rsub__Scalar, rsub__Tensor as op_rsub__Tensor,
+    scalar_tensor as op_scalar_tensor, scatter_add as op_scatter_add, scatter_add_ as op_scatter_add_,
+    select__int as op_select__int, sgn as op_sgn, sgn_ as op_sgn_, sigmoid as op_sigmoid, sigmoid_ as op_sigmoid_,
+    sign as op_sign, sign_ as op_sign_, signbit as op_signbit, sin as op_sin, sin_ as op_sin_, sinc as op_sinc,
+    sinc_ as op_sinc_, sinh as op_sinh, sinh_ as op_sinh_, slice__Tensor as op_slice__Tensor,
     softmax__int as op_softmax__int, split__Tensor as op_split__Tensor, split_with_sizes as op_split_with_sizes,
-    sqrt as op_sqrt, sqrt_ as op_sqrt_, sub__Scalar as op_sub__Scalar, sub__Tensor as op_sub__Tensor,
-    sub___Scalar as op_sub___Scalar, sub___Tensor as op_sub___Tensor, t as op_t, take_along_dim as op_take_along_dim,
-    tanh as op_tanh, tanh_ as op_tanh_, topk as op_topk, transpose__int as op_transpose__int, tril as op_tril,
-    tril_ as op_tril_, triu as op_triu, triu_ as op_triu_, trunc as op_trunc, trunc_ as op_trunc_,
-    unbind__int as op_unbind__int, unfold as op_unfold, uniform_ as op_uniform_, unsqueeze as op_unsqueeze,
-    view as op_view, view_as as op_view_as, zero_ as op_zero_,
+    sqrt as op_sqrt, sqrt_ as op_sqrt_, square as op_square, square_ as op_square_, sub__Scalar as op_sub__Scalar,
+    sub__Tensor as op_sub__Tensor, sub___Scalar as op_sub___Scalar, sub___Tensor as op_sub___Tensor, t as op_t,
+    take_along_dim as op_take_along_dim, tan as op_tan, tan_ as op_tan_, tanh as op_tanh, tanh_ as op_tanh_,
+    topk as op_topk, transpose__int as op_transpose__int, tril as op_tril, tril_ as op_tril_, triu as op_triu,
+    triu_ as op_triu_, trunc as op_trunc, trunc_ as op_trunc_, unbind__int as op_unbind__int, unfold as op_unfold,
+    uniform_ as op_uniform_, unsqueeze as op_unsqueeze, view as op_view, view_as as op_view_as, zero_ as op_zero_,
 )
 from turnout.generated.operators import (
     K_add__Tensor, K_add___Tensor, K_all, K_any, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_and___Tensor,
-    K_bitwise_or__Tensor, K_bitwise_or___Tensor, K_bitwise_xor__Tensor, K_bitwise_xor___Tensor, K_div__Tensor,
-    K_div___Tensor, K_eq__Tensor, K_eq___Tensor, K_fill___Tensor, K_floor_divide, K_floor_divide___Tensor,
-    K_ge__Tensor, K_ge___Tensor, K_gt__Tensor, K_gt___Tensor, K_le__Tensor, K_le___Tensor, K_lt__Tensor, K_lt___Tensor,
-    K_masked_fill__Tensor, K_masked_fill___Tensor, K_matmul, K_mean, K_mul__Tensor, K_mul___Tensor, K_ne__Tensor,
-    K_ne___Tensor, K_pow__Tensor_Tensor, K_pow___Tensor, K_prod, K_remainder__Tensor, K_remainder___Tensor,
-    K_rsub__Tensor, K_squeeze, K_sub__Tensor, K_sub___Tensor, K_sum, K_to__dtype_layout,
+    K_bitwise_left_shift__Tensor, K_bitwise_left_shift___Tensor, K_bitwise_or__Tensor, K_bitwise_or___Tensor,
+    K_bitwise_right_shift__Tensor, K_bitwise_right_shift___Tensor, K_bitwise_xor__Tensor, K_bitwise_xor___Tensor,
+    K_clamp_max__Tensor, K_clamp_max___Tensor, K_clamp_min__Tensor, K_clamp_min___Tensor, K_copysign__Tensor,
+    K_copysign___Tensor, K_div__Tensor, K_div___Tensor, K_divide__Tensor, K_divide___Tensor, K_eq__Tensor,
+    K_eq___Tensor, K_fill___Tensor, K_float_power__Tensor_Tensor, K_float_power___Tensor, K_floor_divide,
+    K_floor_divide___Tensor, K_fmod__Tensor, K_fmod___Tensor, K_ge__Tensor, K_ge___Tensor, K_greater__Tensor,
+    K_greater___Tensor, K_greater_equal__Tensor, K_greater_equal___Tensor, K_gt__Tensor, K_gt___Tensor, K_le__Tensor,
+    K_le___Tensor, K_lerp__Tensor, K_lerp___Tensor, K_less__Tensor, K_less___Tensor, K_less_equal__Tensor,
+    K_less_equal___Tensor, K_lt__Tensor, K_lt___Tensor, K_masked_fill__Tensor, K_masked_fill___Tensor, K_matmul,
+    K_mean, K_mul__Tensor, K_mul___Tensor, K_multiply__Tensor, K_multiply___Tensor, K_ne__Tensor, K_ne___Tensor,
+    K_not_equal__Tensor, K_not_equal___Tensor, K_pow__Tensor_Tensor, K_pow___Tensor, K_prod, K_remainder__Tensor,
+    K_remainder___Tensor, K_round, K_round_, K_rsub__Tensor, K_squeeze, K_sub__Tensor, K_sub___Tensor,
+    K_subtract__Tensor, K_subtract___Tensor, K_sum, K_to__dtype_layout, K_true_divide__Tensor, K_true_divide___Tensor,
+    K_xlogy__Tensor, K_xlogy___Tensor,
 )
 
 P_add = packet('aten', 'add')
@@ -88,25 +129,53 @@ P_argsort = packet('aten', 'argsort')
 P_bernoulli = packet('aten', 'bernoulli')
 P_bitwise_and = packet('aten', 'bitwise_and')
 P_bitwise_and_ = packet('aten', 'bitwise_and_')
+P_bitwise_left_shift = packet('aten', 'bitwise_left_shift')
+P_bitwise_left_shift_ = packet('aten', 'bitwise_left_shift_')
 P_bitwise_or = packet('aten', 'bitwise_or')
 P_bitwise_or_ = packet('aten', 'bitwise_or_')
+P_bitwise_right_shift = packet('aten', 'bitwise_right_shift')
+P_bitwise_right_shift_ = packet('aten', 'bitwise_right_shift_')
 P_bitwise_xor = packet('aten', 'bitwise_xor')
 P_bitwise_xor_ = packet('aten', 'bitwise_xor_')
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
+P_clamp_max = packet('aten', 'clamp_max')
+P_clamp_max_ = packet('aten', 'clamp_max_')
+P_clamp_min = packet('aten', 'clamp_min')
+P_clamp_min_ = packet('aten', 'clamp_min_')
+P_clip = packet('aten', 'clip')
+P_clip_ = packet('aten', 'clip_')
+P_copysign = packet('aten', 'copysign')
+P_copysign_ = packet('aten', 'copysign_')
 P_div = packet('aten', 'div')
 P_div_ = packet('aten', 'div_')
+P_divide = packet('aten', 'divide')
+P_divide_ = packet('aten', 'divide_')
 P_eq = packet('aten', 'eq')
 P_eq_ = packet('aten', 'eq_')
 P_fill_ = packet('aten', 'fill_')
+P_float_power = packet('aten', 'float_power')
+P_float_power_ = packet('aten', 'float_power_')
 P_floor_divide = packet('aten', 'floor_divide')
 P_floor_divide_ = packet('aten', 'floor_divide_')
+P_fmod = packet('aten', 'fmod')
+P_fmod_ = packet('aten', 'fmod_')
 P_ge = packet('aten', 'ge')
 P_ge_ = packet('aten', 'ge_')
+P_greater = packet('aten', 'greater')
+P_greater_ = packet('aten', 'greater_')
+P_greater_equal = packet('aten', 'greater_equal')
+P_greater_equal_ = packet('aten', 'greater_equal_')
 P_gt = packet('aten', 'gt')
 P_gt_ = packet('aten', 'gt_')
 P_le = packet('aten', 'le')
 P_le_ = packet('aten', 'le_')
+P_lerp = packet('aten', 'lerp')
+P_lerp_ = packet('aten', 'lerp_')
+P_less = packet('aten', 'less')
+P_less_ = packet('aten', 'less_')
+P_less_equal = packet('aten', 'less_equal')
+P_less_equal_ = packet('aten', 'less_equal_')
 P_logsumexp = packet('aten', 'logsumexp')
 P_lt = packet('aten', 'lt')
 P_lt_ = packet('aten', 'lt_')
@@ -118,13 +187,19 @@ P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
 P_mul_ = packet('aten', 'mul_')
+P_multiply = packet('aten', 'multiply')
+P_multiply_ = packet('aten', 'multiply_')
 P_ne = packet('aten', 'ne')
 P_ne_ = packet('aten', 'ne_')
+P_not_equal = packet('aten', 'not_equal')
+P_not_equal_ = packet('aten', 'not_equal_')
 P_pow = packet('aten', 'pow')
 P_pow_ = packet('aten', 'pow_')
 P_prod = packet('aten', 'prod')
 P_remainder = packet('aten', 'remainder')
 P_remainder_ = packet('aten', 'remainder_')
+P_round = packet('aten', 'round')
+P_round_ = packet('aten', 'round_')
 P_scatter = packet('aten', 'scatter')
 P_scatter_ = packet('aten', 'scatter_')
 P_sort = packet('aten', 'sort')
@@ -132,10 +207,16 @@ P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
 P_sub = packet('aten', 'sub')
 P_sub_ = packet('aten', 'sub_')
+P_subtract = packet('aten', 'subtract')
+P_subtract_ = packet('aten', 'subtract_')
 P_sum = packet('aten', 'sum')
 P_to = packet('aten', 'to')
+P_true_divide = packet('aten', 'true_divide')
+P_true_divide_ = packet('aten', 'true_divide_')
 P_var = packet('aten', 'var')
 P_where = packet('aten', 'where')
+P_xlogy = packet('aten', 'xlogy')
+P_xlogy_ = packet('aten', 'xlogy_')
 
 
 class TensorMethods:
@@ -146,6 +227,18 @@ class TensorMethods:
     abs = op_abs
 
     abs_ = op_abs_
+
+    absolute = op_absolute
+
+    absolute_ = op_absolute_
+
+    acos = op_acos
+
+    acos_ = op_acos_
+
+    acosh = op_acosh
+
+    acosh_ = op_acosh_
 
     def add(self, other, *args, **kwargs):
         if args or kwargs:
@@ -175,6 +268,10 @@ class TensorMethods:
             return P_add_(self, other)
         return kernel(ks, self, other, 1)
 
+    addcdiv = op_addcdiv
+
+    addcdiv_ = op_addcdiv_
+
     addcmul = op_addcmul
 
     addcmul_ = op_addcmul_
@@ -201,6 +298,8 @@ class TensorMethods:
             return P_all(self)
         return kernel(ks, self)
 
+    allclose = op_allclose
+
     def amax(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
@@ -210,6 +309,8 @@ class TensorMethods:
         if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_amin(self, *args, **kwargs)
+
+    angle = op_angle
 
     def any(self, *args, **kwargs):
         if args or kwargs:
@@ -227,6 +328,34 @@ class TensorMethods:
             return P_any(self)
         return kernel(ks, self)
 
+    arccos = op_arccos
+
+    arccos_ = op_arccos_
+
+    arccosh = op_arccosh
+
+    arccosh_ = op_arccosh_
+
+    arcsin = op_arcsin
+
+    arcsin_ = op_arcsin_
+
+    arcsinh = op_arcsinh
+
+    arcsinh_ = op_arcsinh_
+
+    arctan = op_arctan
+
+    arctan2 = op_arctan2
+
+    arctan2_ = op_arctan2_
+
+    arctan_ = op_arctan_
+
+    arctanh = op_arctanh
+
+    arctanh_ = op_arctanh_
+
     argmax = op_argmax
 
     argmin = op_argmin
@@ -236,9 +365,25 @@ class TensorMethods:
 
     as_strided = op_as_strided
 
+    asin = op_asin
+
+    asin_ = op_asin_
+
+    asinh = op_asinh
+
+    asinh_ = op_asinh_
+
+    atan = op_atan
+
     atan2 = op_atan2
 
     atan2_ = op_atan2_
+
+    atan_ = op_atan_
+
+    atanh = op_atanh
+
+    atanh_ = op_atanh_
 
     def bernoulli(self, *args, **kwargs):
         if args or kwargs:
@@ -284,6 +429,34 @@ class TensorMethods:
             return P_bitwise_and_(self, other)
         return kernel(ks, self, other)
 
+    def bitwise_left_shift(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_left_shift(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_left_shift(self, other)
+        return kernel(ks, self, other)
+
+    def bitwise_left_shift_(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_left_shift_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_left_shift_(self, other)
+        return kernel(ks, self, other)
+
     bitwise_not = op_bitwise_not
 
     bitwise_not_ = op_bitwise_not_
@@ -314,6 +487,34 @@ class TensorMethods:
             kernel = None
         if kernel is None:
             return P_bitwise_or_(self, other)
+        return kernel(ks, self, other)
+
+    def bitwise_right_shift(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_right_shift(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_right_shift(self, other)
+        return kernel(ks, self, other)
+
+    def bitwise_right_shift_(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_right_shift_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_right_shift_(self, other)
         return kernel(ks, self, other)
 
     def bitwise_xor(self, other, **kwargs):
@@ -358,23 +559,131 @@ class TensorMethods:
     def clamp_(self, *args, **kwargs):
         return P_clamp_(self, *args, **kwargs)
 
+    def clamp_max(self, max, **kwargs):
+        if kwargs:
+            return P_clamp_max(self, max, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | max.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_max__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_max(self, max)
+        return kernel(ks, self, max)
+
+    def clamp_max_(self, max, **kwargs):
+        if kwargs:
+            return P_clamp_max_(self, max, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | max.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_max___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_max_(self, max)
+        return kernel(ks, self, max)
+
+    def clamp_min(self, min, **kwargs):
+        if kwargs:
+            return P_clamp_min(self, min, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | min.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_min__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_min(self, min)
+        return kernel(ks, self, min)
+
+    def clamp_min_(self, min, **kwargs):
+        if kwargs:
+            return P_clamp_min_(self, min, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | min.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_min___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_min_(self, min)
+        return kernel(ks, self, min)
+
+    def clip(self, *args, **kwargs):
+        return P_clip(self, *args, **kwargs)
+
+    def clip_(self, *args, **kwargs):
+        return P_clip_(self, *args, **kwargs)
+
     clone = op_clone
+
+    conj = op_conj
+
+    conj_physical = op_conj_physical
+
+    conj_physical_ = op_conj_physical_
 
     contiguous = op_contiguous
 
     copy_ = op_copy_
 
+    def copysign(self, other, **kwargs):
+        if kwargs:
+            return P_copysign(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_copysign__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_copysign(self, other)
+        return kernel(ks, self, other)
+
+    def copysign_(self, other, **kwargs):
+        if kwargs:
+            return P_copysign_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_copysign___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_copysign_(self, other)
+        return kernel(ks, self, other)
+
     cos = op_cos
 
     cos_ = op_cos_
+
+    cosh = op_cosh
+
+    cosh_ = op_cosh_
 
     cumsum = op_cumsum
 
     cumsum_ = op_cumsum_
 
+    deg2rad = op_deg2rad
+
+    deg2rad_ = op_deg2rad_
+
     detach = op_detach
 
     diagonal = op_diagonal
+
+    digamma = op_digamma
+
+    digamma_ = op_digamma_
 
     def div(self, other, **kwargs):
         if kwargs:
@@ -402,6 +711,34 @@ class TensorMethods:
             kernel = None
         if kernel is None:
             return P_div_(self, other)
+        return kernel(ks, self, other)
+
+    def divide(self, other, **kwargs):
+        if kwargs:
+            return P_divide(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_divide__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_divide(self, other)
+        return kernel(ks, self, other)
+
+    def divide_(self, other, **kwargs):
+        if kwargs:
+            return P_divide_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_divide___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_divide_(self, other)
         return kernel(ks, self, other)
 
     dot = op_dot
@@ -434,11 +771,25 @@ class TensorMethods:
             return P_eq_(self, other)
         return kernel(ks, self, other)
 
+    equal = op_equal
+
     erf = op_erf
 
     erf_ = op_erf_
 
+    erfc = op_erfc
+
+    erfc_ = op_erfc_
+
+    erfinv = op_erfinv
+
+    erfinv_ = op_erfinv_
+
     exp = op_exp
+
+    exp2 = op_exp2
+
+    exp2_ = op_exp2_
 
     exp_ = op_exp_
 
@@ -467,12 +818,44 @@ class TensorMethods:
             return P_fill_(self, value)
         return kernel(ks, self, value)
 
+    fix = op_fix
+
+    fix_ = op_fix_
+
     flatten = op_flatten__using_ints
 
     def flip(self, *dims, **kwargs):
         if dims:
             return op_flip(self, spread(dims), **kwargs)
         return op_flip(self, **kwargs)
+
+    def float_power(self, exponent, **kwargs):
+        if kwargs:
+            return P_float_power(self, exponent, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | exponent.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_float_power__Tensor_Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_float_power(self, exponent)
+        return kernel(ks, self, exponent)
+
+    def float_power_(self, exponent, **kwargs):
+        if kwargs:
+            return P_float_power_(self, exponent, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | exponent.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_float_power___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_float_power_(self, exponent)
+        return kernel(ks, self, exponent)
 
     floor = op_floor
 
@@ -506,7 +889,49 @@ class TensorMethods:
             return P_floor_divide_(self, other)
         return kernel(ks, self, other)
 
+    fmax = op_fmax
+
+    fmin = op_fmin
+
+    def fmod(self, other, **kwargs):
+        if kwargs:
+            return P_fmod(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_fmod__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_fmod(self, other)
+        return kernel(ks, self, other)
+
+    def fmod_(self, other, **kwargs):
+        if kwargs:
+            return P_fmod_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_fmod___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_fmod_(self, other)
+        return kernel(ks, self, other)
+
+    frac = op_frac
+
+    frac_ = op_frac_
+
+    frexp = op_frexp__Tensor
+
     gather = op_gather
+
+    gcd = op_gcd
+
+    gcd_ = op_gcd_
 
     def ge(self, other, **kwargs):
         if kwargs:
@@ -534,6 +959,62 @@ class TensorMethods:
             kernel = None
         if kernel is None:
             return P_ge_(self, other)
+        return kernel(ks, self, other)
+
+    def greater(self, other, **kwargs):
+        if kwargs:
+            return P_greater(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater(self, other)
+        return kernel(ks, self, other)
+
+    def greater_(self, other, **kwargs):
+        if kwargs:
+            return P_greater_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater_(self, other)
+        return kernel(ks, self, other)
+
+    def greater_equal(self, other, **kwargs):
+        if kwargs:
+            return P_greater_equal(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater_equal__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater_equal(self, other)
+        return kernel(ks, self, other)
+
+    def greater_equal_(self, other, **kwargs):
+        if kwargs:
+            return P_greater_equal_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater_equal___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater_equal_(self, other)
         return kernel(ks, self, other)
 
     def gt(self, other, **kwargs):
@@ -564,6 +1045,31 @@ class TensorMethods:
             return P_gt_(self, other)
         return kernel(ks, self, other)
 
+    hardshrink = op_hardshrink
+
+    def hardshrink_backward(self, grad_out, lambd):
+        return op_hardshrink_backward(grad_out, self, lambd)
+
+    heaviside = op_heaviside
+
+    heaviside_ = op_heaviside_
+
+    hypot = op_hypot
+
+    hypot_ = op_hypot_
+
+    i0 = op_i0
+
+    i0_ = op_i0_
+
+    igamma = op_igamma
+
+    igamma_ = op_igamma_
+
+    igammac = op_igammac
+
+    igammac_ = op_igammac_
+
     index = op_index__Tensor
 
     index_add = op_index_add
@@ -576,7 +1082,27 @@ class TensorMethods:
 
     index_select = op_index_select
 
+    isclose = op_isclose
+
+    isfinite = op_isfinite
+
+    isinf = op_isinf
+
     isnan = op_isnan
+
+    isneginf = op_isneginf
+
+    isposinf = op_isposinf
+
+    isreal = op_isreal
+
+    lcm = op_lcm
+
+    lcm_ = op_lcm_
+
+    ldexp = op_ldexp__Tensor
+
+    ldexp_ = op_ldexp_
 
     def le(self, other, **kwargs):
         if kwargs:
@@ -606,19 +1132,115 @@ class TensorMethods:
             return P_le_(self, other)
         return kernel(ks, self, other)
 
-    lerp = op_lerp__Scalar
+    def lerp(self, end, weight, **kwargs):
+        if kwargs:
+            return P_lerp(self, end, weight, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | end.keys | weight.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_lerp__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_lerp(self, end, weight)
+        return kernel(ks, self, end, weight)
 
-    lerp_ = op_lerp___Scalar
+    def lerp_(self, end, weight, **kwargs):
+        if kwargs:
+            return P_lerp_(self, end, weight, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | end.keys | weight.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_lerp___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_lerp_(self, end, weight)
+        return kernel(ks, self, end, weight)
+
+    def less(self, other, **kwargs):
+        if kwargs:
+            return P_less(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less(self, other)
+        return kernel(ks, self, other)
+
+    def less_(self, other, **kwargs):
+        if kwargs:
+            return P_less_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less_(self, other)
+        return kernel(ks, self, other)
+
+    def less_equal(self, other, **kwargs):
+        if kwargs:
+            return P_less_equal(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less_equal__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less_equal(self, other)
+        return kernel(ks, self, other)
+
+    def less_equal_(self, other, **kwargs):
+        if kwargs:
+            return P_less_equal_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less_equal___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less_equal_(self, other)
+        return kernel(ks, self, other)
+
+    lgamma = op_lgamma
+
+    lgamma_ = op_lgamma_
 
     log = op_log
+
+    log10 = op_log10
+
+    log10_ = op_log10_
 
     log1p = op_log1p
 
     log1p_ = op_log1p_
 
+    log2 = op_log2
+
+    log2_ = op_log2_
+
     log_ = op_log_
 
     log_softmax = op_log_softmax__int
+
+    logaddexp = op_logaddexp
+
+    logaddexp2 = op_logaddexp2
 
     logical_and = op_logical_and
 
@@ -635,6 +1257,10 @@ class TensorMethods:
     logical_xor = op_logical_xor
 
     logical_xor_ = op_logical_xor_
+
+    logit = op_logit
+
+    logit_ = op_logit_
 
     def logsumexp(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
@@ -760,7 +1386,43 @@ class TensorMethods:
             return P_mul_(self, other)
         return kernel(ks, self, other)
 
+    def multiply(self, other, **kwargs):
+        if kwargs:
+            return P_multiply(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_multiply__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_multiply(self, other)
+        return kernel(ks, self, other)
+
+    def multiply_(self, other, **kwargs):
+        if kwargs:
+            return P_multiply_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_multiply___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_multiply_(self, other)
+        return kernel(ks, self, other)
+
     mv = op_mv
+
+    mvlgamma = op_mvlgamma
+
+    mvlgamma_ = op_mvlgamma_
+
+    nan_to_num = op_nan_to_num
+
+    nan_to_num_ = op_nan_to_num_
 
     narrow = op_narrow
 
@@ -796,6 +1458,10 @@ class TensorMethods:
 
     neg_ = op_neg_
 
+    negative = op_negative
+
+    negative_ = op_negative_
+
     def new_empty(self, *size, **kwargs):
         if size:
             return op_new_empty(self, spread(size), **kwargs)
@@ -815,9 +1481,41 @@ class TensorMethods:
             return op_new_zeros(self, spread(size), **kwargs)
         return op_new_zeros(self, **kwargs)
 
+    nextafter = op_nextafter
+
+    nextafter_ = op_nextafter_
+
     nonzero = op_nonzero
 
     normal_ = op_normal_
+
+    def not_equal(self, other, **kwargs):
+        if kwargs:
+            return P_not_equal(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_not_equal__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_not_equal(self, other)
+        return kernel(ks, self, other)
+
+    def not_equal_(self, other, **kwargs):
+        if kwargs:
+            return P_not_equal_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_not_equal___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_not_equal_(self, other)
+        return kernel(ks, self, other)
 
     outer = op_outer
 
@@ -825,6 +1523,13 @@ class TensorMethods:
         if dims:
             return op_permute(self, spread(dims), **kwargs)
         return op_permute(self, **kwargs)
+
+    def polygamma(self, n):
+        return op_polygamma(n, self)
+
+    polygamma_ = op_polygamma_
+
+    positive = op_positive
 
     def pow(self, exponent, **kwargs):
         if kwargs:
@@ -854,6 +1559,8 @@ class TensorMethods:
             return P_pow_(self, exponent)
         return kernel(ks, self, exponent)
 
+    prelu = op_prelu
+
     def prod(self, *args, **kwargs):
         if args or kwargs:
             return P_prod(self, *args, **kwargs)
@@ -867,6 +1574,10 @@ class TensorMethods:
         if kernel is None:
             return P_prod(self)
         return kernel(ks, self, None)
+
+    rad2deg = op_rad2deg
+
+    rad2deg_ = op_rad2deg_
 
     random_ = op_random___from
 
@@ -921,9 +1632,37 @@ class TensorMethods:
             return op_resize_(self, spread(size), **kwargs)
         return op_resize_(self, **kwargs)
 
-    round = op_round
+    resolve_conj = op_resolve_conj
 
-    round_ = op_round_
+    resolve_neg = op_resolve_neg
+
+    def round(self, **kwargs):
+        if kwargs:
+            return P_round(self, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_round[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_round(self)
+        return kernel(ks, self)
+
+    def round_(self, **kwargs):
+        if kwargs:
+            return P_round_(self, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_round_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_round_(self)
+        return kernel(ks, self)
 
     rsqrt = op_rsqrt
 
@@ -941,6 +1680,10 @@ class TensorMethods:
 
     select = op_select__int
 
+    sgn = op_sgn
+
+    sgn_ = op_sgn_
+
     sigmoid = op_sigmoid
 
     sigmoid_ = op_sigmoid_
@@ -949,9 +1692,19 @@ class TensorMethods:
 
     sign_ = op_sign_
 
+    signbit = op_signbit
+
     sin = op_sin
 
     sin_ = op_sin_
+
+    sinc = op_sinc
+
+    sinc_ = op_sinc_
+
+    sinh = op_sinh
+
+    sinh_ = op_sinh_
 
     slice = op_slice__Tensor
 
@@ -967,6 +1720,10 @@ class TensorMethods:
     sqrt = op_sqrt
 
     sqrt_ = op_sqrt_
+
+    square = op_square
+
+    square_ = op_square_
 
     def squeeze(self, *args, **kwargs):
         if args or kwargs:
@@ -1017,6 +1774,34 @@ class TensorMethods:
             return P_sub_(self, other)
         return kernel(ks, self, other, 1)
 
+    def subtract(self, other, *args, **kwargs):
+        if args or kwargs:
+            return P_subtract(self, other, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_subtract__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_subtract(self, other)
+        return kernel(ks, self, other, 1)
+
+    def subtract_(self, other, *args, **kwargs):
+        if args or kwargs:
+            return P_subtract_(self, other, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_subtract___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_subtract_(self, other)
+        return kernel(ks, self, other, 1)
+
     def sum(self, *args, **kwargs):
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
@@ -1036,6 +1821,10 @@ class TensorMethods:
     t = op_t
 
     take_along_dim = op_take_along_dim
+
+    tan = op_tan
+
+    tan_ = op_tan_
 
     tanh = op_tanh
 
@@ -1067,6 +1856,34 @@ class TensorMethods:
 
     triu_ = op_triu_
 
+    def true_divide(self, other, **kwargs):
+        if kwargs:
+            return P_true_divide(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_true_divide__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_true_divide(self, other)
+        return kernel(ks, self, other)
+
+    def true_divide_(self, other, **kwargs):
+        if kwargs:
+            return P_true_divide_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_true_divide___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_true_divide_(self, other)
+        return kernel(ks, self, other)
+
     trunc = op_trunc
 
     trunc_ = op_trunc_
@@ -1094,9 +1911,39 @@ class TensorMethods:
     def where(self, *args, **kwargs):
         return P_where(*args[:1], self, *args[1:], **kwargs)
 
+    def xlogy(self, other, **kwargs):
+        if kwargs:
+            return P_xlogy(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_xlogy__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_xlogy(self, other)
+        return kernel(ks, self, other)
+
+    def xlogy_(self, other, **kwargs):
+        if kwargs:
+            return P_xlogy_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_xlogy___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_xlogy_(self, other)
+        return kernel(ks, self, other)
+
     zero_ = op_zero_
 
     __neg__ = op_neg
+
+    __pos__ = op_positive
 
     __abs__ = op_abs
 
@@ -1252,6 +2099,34 @@ class TensorMethods:
             kernel = None
         if kernel is None:
             return binary(self, other, op_bitwise_xor__Tensor, op_bitwise_xor__Scalar)
+        return kernel(ks, self, other)
+
+    def __lshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_left_shift__Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_left_shift__Tensor, op_bitwise_left_shift__Tensor_Scalar)
+        return kernel(ks, self, other)
+
+    def __rshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_right_shift__Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_right_shift__Tensor, op_bitwise_right_shift__Tensor_Scalar)
         return kernel(ks, self, other)
 
     def __eq__(self, other):
@@ -1478,6 +2353,34 @@ class TensorMethods:
             return binary(self, other, op_bitwise_xor___Tensor, op_bitwise_xor___Scalar)
         return kernel(ks, self, other)
 
+    def __ilshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_left_shift___Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_left_shift___Tensor, op_bitwise_left_shift___Tensor_Scalar)
+        return kernel(ks, self, other)
+
+    def __irshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_right_shift___Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_right_shift___Tensor, op_bitwise_right_shift___Tensor_Scalar)
+        return kernel(ks, self, other)
+
     def __radd__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_add__Scalar(self, other)
@@ -1576,5 +2479,11 @@ class TensorMethods:
 
     def __rmatmul__(self, other):
         return binary(self, other, lambda a, b: op_matmul(b, a), None)
+
+    def __rlshift__(self, other):
+        return binary(self, other, lambda a, b: op_bitwise_left_shift__Tensor(b, a), lambda a, b: op_bitwise_left_shift__Scalar_Tensor(b, a))
+
+    def __rrshift__(self, other):
+        return binary(self, other, lambda a, b: op_bitwise_right_shift__Tensor(b, a), lambda a, b: op_bitwise_right_shift__Scalar_Tensor(b, a))
 
     __hash__ = object.__hash__

@@ -12,14 +12,22 @@ from turnout.bindings import (
     out_tuple,
 )
 from turnout.calling import (
-    DISPATCH, FRESH, as_float, as_int, as_str, miss,
+    DISPATCH, FRESH, as_float, as_int, as_scalar, as_str, miss,
 )
 from turnout.generated.operators import (
-    gelu__out as op_gelu__out, linear__out as op_linear__out, mse_loss__out as op_mse_loss__out,
-    nll_loss__out as op_nll_loss__out, nll_loss_forward__output as op_nll_loss_forward__output,
+    elu__out as op_elu__out, gelu__out as op_gelu__out, glu__out as op_glu__out,
+    hardsigmoid__out as op_hardsigmoid__out, hardswish__out as op_hardswish__out, hardtanh__out as op_hardtanh__out,
+    leaky_relu__out as op_leaky_relu__out, linear__out as op_linear__out, log_sigmoid__out as op_log_sigmoid__out,
+    log_sigmoid_forward__output as op_log_sigmoid_forward__output, mish__out as op_mish__out,
+    mse_loss__out as op_mse_loss__out, nll_loss__out as op_nll_loss__out,
+    nll_loss_forward__output as op_nll_loss_forward__output, silu__out as op_silu__out,
+    softplus__out as op_softplus__out, softshrink__out as op_softshrink__out,
 )
 from turnout.generated.operators import (
-    K_cross_entropy_loss, K_gelu, K_gelu_, K_linear, K_mse_loss, K_nll_loss, K_nll_loss_forward, K_one_hot,
+    K_cross_entropy_loss, K_elu, K_elu_, K_gelu, K_gelu_, K_glu, K_hardsigmoid, K_hardsigmoid_, K_hardswish,
+    K_hardswish_, K_hardtanh, K_hardtanh_, K_leaky_relu, K_leaky_relu_, K_linear, K_log_sigmoid, K_log_sigmoid_forward,
+    K_mish, K_mish_, K_mse_loss, K_nll_loss, K_nll_loss_forward, K_one_hot, K_relu6, K_relu6_, K_silu, K_silu_,
+    K_softplus, K_softshrink,
 )
 
 
@@ -40,6 +48,42 @@ def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-10
     if kernel is None:
         return miss('aten::cross_entropy_loss', (input, target, weight, reduction, ignore_index, label_smoothing))
     return kernel(ks, input, target, weight, reduction, ignore_index, label_smoothing)
+
+
+def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
+    """aten::elu, aten::elu.out"""
+    if out is not None:
+        return op_elu__out(input, alpha, scale, input_scale, out=out)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu', (input, alpha, scale, input_scale))
+    return kernel(ks, input, alpha, scale, input_scale)
+
+
+def elu_(input, alpha=1, scale=1, input_scale=1):
+    """aten::elu_"""
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_', (input, alpha, scale, input_scale))
+    return kernel(ks, input, alpha, scale, input_scale)
 
 
 def gelu(input, *, approximate='none', out=None):
@@ -74,6 +118,149 @@ def gelu_(input, *, approximate='none'):
     return kernel(ks, input, approximate)
 
 
+def glu(input, dim=-1, *, out=None):
+    """aten::glu, aten::glu.out"""
+    if out is not None:
+        return op_glu__out(input, dim, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::glu', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def hardsigmoid(input, *, out=None):
+    """aten::hardsigmoid, aten::hardsigmoid.out"""
+    if out is not None:
+        return op_hardsigmoid__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardsigmoid[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardsigmoid', (input,))
+    return kernel(ks, input)
+
+
+def hardsigmoid_(input):
+    """aten::hardsigmoid_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardsigmoid_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardsigmoid_', (input,))
+    return kernel(ks, input)
+
+
+def hardswish(input, *, out=None):
+    """aten::hardswish, aten::hardswish.out"""
+    if out is not None:
+        return op_hardswish__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardswish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardswish', (input,))
+    return kernel(ks, input)
+
+
+def hardswish_(input):
+    """aten::hardswish_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardswish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardswish_', (input,))
+    return kernel(ks, input)
+
+
+def hardtanh(input, min_val=-1, max_val=1, *, out=None):
+    """aten::hardtanh, aten::hardtanh.out"""
+    if out is not None:
+        return op_hardtanh__out(input, min_val, max_val, out=out)
+    if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh', 'min_val', min_val)
+    if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh', 'max_val', max_val)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardtanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardtanh', (input, min_val, max_val))
+    return kernel(ks, input, min_val, max_val)
+
+
+def hardtanh_(input, min_val=-1, max_val=1):
+    """aten::hardtanh_"""
+    if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh_', 'min_val', min_val)
+    if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_', 'max_val', max_val)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardtanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardtanh_', (input, min_val, max_val))
+    return kernel(ks, input, min_val, max_val)
+
+
+def leaky_relu(input, negative_slope=0.01, *, out=None):
+    """aten::leaky_relu, aten::leaky_relu.out"""
+    if out is not None:
+        return op_leaky_relu__out(input, negative_slope, out=out)
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu', (input, negative_slope))
+    return kernel(ks, input, negative_slope)
+
+
+def leaky_relu_(input, negative_slope=0.01):
+    """aten::leaky_relu_"""
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_', (input, negative_slope))
+    return kernel(ks, input, negative_slope)
+
+
 def linear(input, weight, bias=None, *, out=None):
     """aten::linear, aten::linear.out"""
     if out is not None:
@@ -90,6 +277,69 @@ def linear(input, weight, bias=None, *, out=None):
     if kernel is None:
         return miss('aten::linear', (input, weight, bias))
     return kernel(ks, input, weight, bias)
+
+
+def log_sigmoid(input, *, out=None):
+    """aten::log_sigmoid, aten::log_sigmoid.out"""
+    if out is not None:
+        return op_log_sigmoid__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid', (input,))
+    return kernel(ks, input)
+
+
+def log_sigmoid_forward(input, *, out=None):
+    """aten::log_sigmoid_forward, aten::log_sigmoid_forward.output"""
+    if out is not None:
+        output, buffer = out_tuple('aten::log_sigmoid_forward.output', out, 2)
+        return op_log_sigmoid_forward__output(input, output=output, buffer=buffer)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_forward', (input,))
+    return kernel(ks, input)
+
+
+def mish(input, *, out=None):
+    """aten::mish, aten::mish.out"""
+    if out is not None:
+        return op_mish__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish', (input,))
+    return kernel(ks, input)
+
+
+def mish_(input):
+    """aten::mish_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_', (input,))
+    return kernel(ks, input)
 
 
 def mse_loss(input, target, reduction=1, *, out=None):
@@ -165,4 +415,97 @@ def one_hot(input, num_classes=-1):
     return kernel(ks, input, num_classes)
 
 
-__all__ = ['cross_entropy_loss', 'gelu', 'gelu_', 'linear', 'mse_loss', 'nll_loss', 'nll_loss_forward', 'one_hot']
+def relu6(input):
+    """aten::relu6"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6', (input,))
+    return kernel(ks, input)
+
+
+def relu6_(input):
+    """aten::relu6_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6_', (input,))
+    return kernel(ks, input)
+
+
+def silu(input, *, out=None):
+    """aten::silu, aten::silu.out"""
+    if out is not None:
+        return op_silu__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu', (input,))
+    return kernel(ks, input)
+
+
+def silu_(input):
+    """aten::silu_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_', (input,))
+    return kernel(ks, input)
+
+
+def softplus(input, beta=1, threshold=20, *, out=None):
+    """aten::softplus, aten::softplus.out"""
+    if out is not None:
+        return op_softplus__out(input, beta, threshold, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus', (input, beta, threshold))
+    return kernel(ks, input, beta, threshold)
+
+
+def softshrink(input, lambd=0.5, *, out=None):
+    """aten::softshrink, aten::softshrink.out"""
+    if out is not None:
+        return op_softshrink__out(input, lambd, out=out)
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink', (input, lambd))
+    return kernel(ks, input, lambd)
+
+
+__all__ = ['cross_entropy_loss', 'elu', 'elu_', 'gelu', 'gelu_', 'glu', 'hardsigmoid', 'hardsigmoid_', 'hardswish', 'hardswish_', 'hardtanh', 'hardtanh_', 'leaky_relu', 'leaky_relu_', 'linear', 'log_sigmoid', 'log_sigmoid_forward', 'mish', 'mish_', 'mse_loss', 'nll_loss', 'nll_loss_forward', 'one_hot', 'relu6', 'relu6_', 'silu', 'silu_', 'softplus', 'softshrink']

@@ -939,6 +939,1318 @@ def gelu__out(self, *, approximate='none', out):
         return miss('aten::gelu.out', (self, approximate, out))
     return kernel(ks, self, approximate, out)
 
+K_acos = {}
+def acos(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos', (self,))
+    return kernel(ks, self)
+
+K_acos__out = {}
+def acos__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos.out', (self, out))
+    return kernel(ks, self, out)
+
+K_acos_ = {}
+def acos_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos_', (self,))
+    return kernel(ks, self)
+
+K_acosh = {}
+def acosh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh', (self,))
+    return kernel(ks, self)
+
+K_acosh__out = {}
+def acosh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_acosh_ = {}
+def acosh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh_', (self,))
+    return kernel(ks, self)
+
+K_asin = {}
+def asin(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin', (self,))
+    return kernel(ks, self)
+
+K_asin__out = {}
+def asin__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin.out', (self, out))
+    return kernel(ks, self, out)
+
+K_asin_ = {}
+def asin_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin_', (self,))
+    return kernel(ks, self)
+
+K_asinh = {}
+def asinh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh', (self,))
+    return kernel(ks, self)
+
+K_asinh__out = {}
+def asinh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_asinh_ = {}
+def asinh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh_', (self,))
+    return kernel(ks, self)
+
+K_atan = {}
+def atan(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan', (self,))
+    return kernel(ks, self)
+
+K_atan__out = {}
+def atan__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan.out', (self, out))
+    return kernel(ks, self, out)
+
+K_atan_ = {}
+def atan_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan_', (self,))
+    return kernel(ks, self)
+
+K_atanh = {}
+def atanh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh', (self,))
+    return kernel(ks, self)
+
+K_atanh__out = {}
+def atanh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_atanh_ = {}
+def atanh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh_', (self,))
+    return kernel(ks, self)
+
+K_cosh = {}
+def cosh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh', (self,))
+    return kernel(ks, self)
+
+K_cosh__out = {}
+def cosh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_cosh_ = {}
+def cosh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh_', (self,))
+    return kernel(ks, self)
+
+K_sinh = {}
+def sinh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh', (self,))
+    return kernel(ks, self)
+
+K_sinh__out = {}
+def sinh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinh_ = {}
+def sinh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh_', (self,))
+    return kernel(ks, self)
+
+K_tan = {}
+def tan(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan', (self,))
+    return kernel(ks, self)
+
+K_tan__out = {}
+def tan__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan.out', (self, out))
+    return kernel(ks, self, out)
+
+K_tan_ = {}
+def tan_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan_', (self,))
+    return kernel(ks, self)
+
+K_exp2 = {}
+def exp2(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2', (self,))
+    return kernel(ks, self)
+
+K_exp2__out = {}
+def exp2__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2.out', (self, out))
+    return kernel(ks, self, out)
+
+K_exp2_ = {}
+def exp2_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2_', (self,))
+    return kernel(ks, self)
+
+K_log2 = {}
+def log2(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2', (self,))
+    return kernel(ks, self)
+
+K_log2__out = {}
+def log2__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2.out', (self, out))
+    return kernel(ks, self, out)
+
+K_log2_ = {}
+def log2_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2_', (self,))
+    return kernel(ks, self)
+
+K_log10 = {}
+def log10(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10', (self,))
+    return kernel(ks, self)
+
+K_log10__out = {}
+def log10__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10.out', (self, out))
+    return kernel(ks, self, out)
+
+K_log10_ = {}
+def log10_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10_', (self,))
+    return kernel(ks, self)
+
+K_square = {}
+def square(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square', (self,))
+    return kernel(ks, self)
+
+K_square__out = {}
+def square__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square.out', (self, out))
+    return kernel(ks, self, out)
+
+K_square_ = {}
+def square_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square_', (self,))
+    return kernel(ks, self)
+
+K_frac = {}
+def frac(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac', (self,))
+    return kernel(ks, self)
+
+K_frac__out = {}
+def frac__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac.out', (self, out))
+    return kernel(ks, self, out)
+
+K_frac_ = {}
+def frac_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac_', (self,))
+    return kernel(ks, self)
+
+K_signbit = {}
+def signbit(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit', (self,))
+    return kernel(ks, self)
+
+K_signbit__out = {}
+def signbit__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit.out', (self, out))
+    return kernel(ks, self, out)
+
+K_erfc = {}
+def erfc(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc', (self,))
+    return kernel(ks, self)
+
+K_erfc__out = {}
+def erfc__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc.out', (self, out))
+    return kernel(ks, self, out)
+
+K_erfc_ = {}
+def erfc_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc_', (self,))
+    return kernel(ks, self)
+
+K_deg2rad = {}
+def deg2rad(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad', (self,))
+    return kernel(ks, self)
+
+K_deg2rad__out = {}
+def deg2rad__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad.out', (self, out))
+    return kernel(ks, self, out)
+
+K_deg2rad_ = {}
+def deg2rad_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad_', (self,))
+    return kernel(ks, self)
+
+K_rad2deg = {}
+def rad2deg(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg', (self,))
+    return kernel(ks, self)
+
+K_rad2deg__out = {}
+def rad2deg__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg.out', (self, out))
+    return kernel(ks, self, out)
+
+K_rad2deg_ = {}
+def rad2deg_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg_', (self,))
+    return kernel(ks, self)
+
+K_sinc = {}
+def sinc(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc', (self,))
+    return kernel(ks, self)
+
+K_sinc__out = {}
+def sinc__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinc_ = {}
+def sinc_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc_', (self,))
+    return kernel(ks, self)
+
+K_nan_to_num = {}
+def nan_to_num(self, nan=None, posinf=None, neginf=None):
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num', (self, nan, posinf, neginf))
+    return kernel(ks, self, nan, posinf, neginf)
+
+K_nan_to_num__out = {}
+def nan_to_num__out(self, nan=None, posinf=None, neginf=None, *, out):
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num.out', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num.out', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num.out', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num.out', (self, nan, posinf, neginf, out))
+    return kernel(ks, self, nan, posinf, neginf, out)
+
+K_nan_to_num_ = {}
+def nan_to_num_(self, nan=None, posinf=None, neginf=None):
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num_', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num_', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num_', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num_', (self, nan, posinf, neginf))
+    return kernel(ks, self, nan, posinf, neginf)
+
+K_isposinf = {}
+def isposinf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isposinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isposinf', (self,))
+    return kernel(ks, self)
+
+K_isposinf__out = {}
+def isposinf__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isposinf__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isposinf.out', (self, out))
+    return kernel(ks, self, out)
+
+K_isneginf = {}
+def isneginf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isneginf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isneginf', (self,))
+    return kernel(ks, self)
+
+K_isneginf__out = {}
+def isneginf__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isneginf__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isneginf.out', (self, out))
+    return kernel(ks, self, out)
+
+K_round__decimals = {}
+def round__decimals(self, *, decimals):
+    if decimals.__class__ is not int: decimals = as_int('aten::round.decimals', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_round__decimals[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::round.decimals', (self, decimals))
+    return kernel(ks, self, decimals)
+
+K_round__decimals_out = {}
+def round__decimals_out(self, *, decimals, out):
+    if decimals.__class__ is not int: decimals = as_int('aten::round.decimals_out', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_round__decimals_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::round.decimals_out', (self, decimals, out))
+    return kernel(ks, self, decimals, out)
+
+K_round___decimals = {}
+def round___decimals(self, *, decimals):
+    if decimals.__class__ is not int: decimals = as_int('aten::round_.decimals', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_round___decimals[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::round_.decimals', (self, decimals))
+    return kernel(ks, self, decimals)
+
+K_isinf = {}
+def isinf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isinf', (self,))
+    return kernel(ks, self)
+
+K_isinf__out = {}
+def isinf__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isinf__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isinf.out', (self, out))
+    return kernel(ks, self, out)
+
+K_frexp__Tensor = {}
+def frexp__Tensor(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frexp.Tensor', (self,))
+    return kernel(ks, self)
+
+K_frexp__Tensor_out = {}
+def frexp__Tensor_out(self, *, mantissa, exponent):
+    state = DISPATCH()
+    try:
+        ks = self.keys | mantissa.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frexp__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frexp.Tensor_out', (self, mantissa, exponent))
+    return kernel(ks, self, mantissa, exponent)
+
+K_isfinite = {}
+def isfinite(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isfinite[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isfinite', (self,))
+    return kernel(ks, self)
+
+K_isreal = {}
+def isreal(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isreal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isreal', (self,))
+    return kernel(ks, self)
+
+K_positive = {}
+def positive(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_positive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::positive', (self,))
+    return kernel(ks, self)
+
+K_absolute = {}
+def absolute(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute', (self,))
+    return kernel(ks, self)
+
+K_absolute__out = {}
+def absolute__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute.out', (self, out))
+    return kernel(ks, self, out)
+
+K_absolute_ = {}
+def absolute_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute_', (self,))
+    return kernel(ks, self)
+
+K_arccos = {}
+def arccos(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos', (self,))
+    return kernel(ks, self)
+
+K_arccos__out = {}
+def arccos__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arccos_ = {}
+def arccos_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos_', (self,))
+    return kernel(ks, self)
+
+K_arccosh = {}
+def arccosh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh', (self,))
+    return kernel(ks, self)
+
+K_arccosh__out = {}
+def arccosh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arccosh_ = {}
+def arccosh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh_', (self,))
+    return kernel(ks, self)
+
+K_arcsin = {}
+def arcsin(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin', (self,))
+    return kernel(ks, self)
+
+K_arcsin__out = {}
+def arcsin__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arcsin_ = {}
+def arcsin_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin_', (self,))
+    return kernel(ks, self)
+
+K_arcsinh = {}
+def arcsinh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh', (self,))
+    return kernel(ks, self)
+
+K_arcsinh__out = {}
+def arcsinh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arcsinh_ = {}
+def arcsinh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh_', (self,))
+    return kernel(ks, self)
+
+K_arctan = {}
+def arctan(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan', (self,))
+    return kernel(ks, self)
+
+K_arctan__out = {}
+def arctan__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arctan_ = {}
+def arctan_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan_', (self,))
+    return kernel(ks, self)
+
+K_arctanh = {}
+def arctanh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh', (self,))
+    return kernel(ks, self)
+
+K_arctanh__out = {}
+def arctanh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arctanh_ = {}
+def arctanh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh_', (self,))
+    return kernel(ks, self)
+
+K_negative = {}
+def negative(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative', (self,))
+    return kernel(ks, self)
+
+K_negative__out = {}
+def negative__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative.out', (self, out))
+    return kernel(ks, self, out)
+
+K_negative_ = {}
+def negative_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative_', (self,))
+    return kernel(ks, self)
+
+K_fix = {}
+def fix(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix', (self,))
+    return kernel(ks, self)
+
+K_fix__out = {}
+def fix__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix.out', (self, out))
+    return kernel(ks, self, out)
+
+K_fix_ = {}
+def fix_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix_', (self,))
+    return kernel(ks, self)
+
 K_add__Tensor = {}
 def add__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::add.Tensor', 'alpha', alpha)
@@ -2454,6 +3766,4116 @@ def bitwise_xor__Tensor_out(self, other, *, out):
         return miss('aten::bitwise_xor.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_copysign__out = {}
+def copysign__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_copysign__Tensor = {}
+def copysign__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign__Scalar = {}
+def copysign__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign___Tensor = {}
+def copysign___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign___Scalar = {}
+def copysign___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_fmod__Scalar = {}
+def fmod__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::fmod.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_fmod__Tensor_out = {}
+def fmod__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_fmod__Tensor = {}
+def fmod__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_fmod___Scalar = {}
+def fmod___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::fmod_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_fmod___Tensor = {}
+def fmod___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_fmax = {}
+def fmax(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmax', (self, other))
+    return kernel(ks, self, other)
+
+K_fmax__out = {}
+def fmax__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmax.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_fmin = {}
+def fmin(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmin', (self, other))
+    return kernel(ks, self, other)
+
+K_fmin__out = {}
+def fmin__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmin.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_hypot__out = {}
+def hypot__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hypot__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hypot.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_hypot = {}
+def hypot(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hypot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hypot', (self, other))
+    return kernel(ks, self, other)
+
+K_hypot_ = {}
+def hypot_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hypot_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hypot_', (self, other))
+    return kernel(ks, self, other)
+
+K_gcd__out = {}
+def gcd__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_gcd = {}
+def gcd(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd', (self, other))
+    return kernel(ks, self, other)
+
+K_gcd_ = {}
+def gcd_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd_', (self, other))
+    return kernel(ks, self, other)
+
+K_lcm__out = {}
+def lcm__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_lcm = {}
+def lcm(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm', (self, other))
+    return kernel(ks, self, other)
+
+K_lcm_ = {}
+def lcm_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm_', (self, other))
+    return kernel(ks, self, other)
+
+K_nextafter__out = {}
+def nextafter__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_nextafter = {}
+def nextafter(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter', (self, other))
+    return kernel(ks, self, other)
+
+K_nextafter_ = {}
+def nextafter_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter_', (self, other))
+    return kernel(ks, self, other)
+
+K_heaviside__out = {}
+def heaviside__out(self, values, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_heaviside__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::heaviside.out', (self, values, out))
+    return kernel(ks, self, values, out)
+
+K_heaviside = {}
+def heaviside(self, values):
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_heaviside[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::heaviside', (self, values))
+    return kernel(ks, self, values)
+
+K_heaviside_ = {}
+def heaviside_(self, values):
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_heaviside_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::heaviside_', (self, values))
+    return kernel(ks, self, values)
+
+K_logaddexp__out = {}
+def logaddexp__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_logaddexp = {}
+def logaddexp(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp', (self, other))
+    return kernel(ks, self, other)
+
+K_logaddexp2__out = {}
+def logaddexp2__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp2.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_logaddexp2 = {}
+def logaddexp2(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp2', (self, other))
+    return kernel(ks, self, other)
+
+K_float_power__Tensor_Tensor_out = {}
+def float_power__Tensor_Tensor_out(self, exponent, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | exponent.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Tensor_out', (self, exponent, out))
+    return kernel(ks, self, exponent, out)
+
+K_float_power__Tensor_Tensor = {}
+def float_power__Tensor_Tensor(self, exponent):
+    state = DISPATCH()
+    try:
+        ks = self.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Tensor', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power__Scalar = {}
+def float_power__Scalar(self, exponent):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::float_power.Scalar', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Scalar', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power__Tensor_Scalar = {}
+def float_power__Tensor_Scalar(self, exponent):
+    if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::float_power.Tensor_Scalar', 'exponent', exponent)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Scalar', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power___Scalar = {}
+def float_power___Scalar(self, exponent):
+    if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::float_power_.Scalar', 'exponent', exponent)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power_.Scalar', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power___Tensor = {}
+def float_power___Tensor(self, exponent):
+    state = DISPATCH()
+    try:
+        ks = self.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power_.Tensor', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_bitwise_left_shift__Tensor = {}
+def bitwise_left_shift__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift__Tensor_out = {}
+def bitwise_left_shift__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_left_shift__Tensor_Scalar = {}
+def bitwise_left_shift__Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_left_shift.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift__Scalar_Tensor = {}
+def bitwise_left_shift__Scalar_Tensor(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_left_shift.Scalar_Tensor', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Scalar_Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift___Tensor = {}
+def bitwise_left_shift___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift___Tensor_Scalar = {}
+def bitwise_left_shift___Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_left_shift_.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift___Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift_.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift__Tensor = {}
+def bitwise_right_shift__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift__Tensor_out = {}
+def bitwise_right_shift__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_right_shift__Tensor_Scalar = {}
+def bitwise_right_shift__Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_right_shift.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift__Scalar_Tensor = {}
+def bitwise_right_shift__Scalar_Tensor(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_right_shift.Scalar_Tensor', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Scalar_Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift___Tensor = {}
+def bitwise_right_shift___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift___Tensor_Scalar = {}
+def bitwise_right_shift___Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_right_shift_.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift___Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift_.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_xlogy__Tensor = {}
+def xlogy__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_xlogy__Scalar_Self = {}
+def xlogy__Scalar_Self(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::xlogy.Scalar_Self', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy__Scalar_Self[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy.Scalar_Self', (self, other))
+    return kernel(ks, self, other)
+
+K_xlogy__Scalar_Other = {}
+def xlogy__Scalar_Other(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::xlogy.Scalar_Other', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy__Scalar_Other[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy.Scalar_Other', (self, other))
+    return kernel(ks, self, other)
+
+K_xlogy__OutTensor = {}
+def xlogy__OutTensor(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy__OutTensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy.OutTensor', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_xlogy___Tensor = {}
+def xlogy___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_xlogy___Scalar_Other = {}
+def xlogy___Scalar_Other(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::xlogy_.Scalar_Other', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy___Scalar_Other[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy_.Scalar_Other', (self, other))
+    return kernel(ks, self, other)
+
+K_ldexp__Tensor = {}
+def ldexp__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_ldexp__out = {}
+def ldexp__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_ldexp_ = {}
+def ldexp_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp_', (self, other))
+    return kernel(ks, self, other)
+
+K_clamp_min = {}
+def clamp_min(self, min):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min__Tensor = {}
+def clamp_min__Tensor(self, min):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.Tensor', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min__Tensor_out = {}
+def clamp_min__Tensor_out(self, min, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.Tensor_out', (self, min, out))
+    return kernel(ks, self, min, out)
+
+K_clamp_min_ = {}
+def clamp_min_(self, min):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min_', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min_', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min___Tensor = {}
+def clamp_min___Tensor(self, min):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min_.Tensor', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_max = {}
+def clamp_max(self, max):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max__Tensor = {}
+def clamp_max__Tensor(self, max):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.Tensor', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max__Tensor_out = {}
+def clamp_max__Tensor_out(self, max, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.Tensor_out', (self, max, out))
+    return kernel(ks, self, max, out)
+
+K_clamp_max_ = {}
+def clamp_max_(self, max):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max_', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max_', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max___Tensor = {}
+def clamp_max___Tensor(self, max):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max_.Tensor', (self, max))
+    return kernel(ks, self, max)
+
+K_isclose = {}
+def isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if rtol.__class__ is not float: rtol = as_float('aten::isclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::isclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isclose', (self, other, rtol, atol, equal_nan))
+    return kernel(ks, self, other, rtol, atol, equal_nan)
+
+K_allclose = {}
+def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if rtol.__class__ is not float: rtol = as_float('aten::allclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::allclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_allclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::allclose', (self, other, rtol, atol, equal_nan))
+    return kernel(ks, self, other, rtol, atol, equal_nan)
+
+K_equal = {}
+def equal(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_equal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::equal', (self, other))
+    return kernel(ks, self, other)
+
+K_subtract__out = {}
+def subtract__out(self, other, *, alpha=1, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.out', (self, other, alpha, out))
+    return kernel(ks, self, other, alpha, out)
+
+K_subtract__Tensor = {}
+def subtract__Tensor(self, other, *, alpha=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.Tensor', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.Tensor', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract__Scalar = {}
+def subtract__Scalar(self, other, alpha=1):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::subtract.Scalar', 'other', other)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.Scalar', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.Scalar', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract___Tensor = {}
+def subtract___Tensor(self, other, *, alpha=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract_.Tensor', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract_.Tensor', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract___Scalar = {}
+def subtract___Scalar(self, other, alpha=1):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::subtract_.Scalar', 'other', other)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract_.Scalar', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract_.Scalar', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_multiply__Tensor = {}
+def multiply__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply__out = {}
+def multiply__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_multiply__Scalar = {}
+def multiply__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::multiply.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply___Tensor = {}
+def multiply___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply___Scalar = {}
+def multiply___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::multiply_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_divide__Tensor = {}
+def divide__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_divide__out = {}
+def divide__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_divide__Scalar = {}
+def divide__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_divide__Tensor_mode = {}
+def divide__Tensor_mode(self, other, *, rounding_mode):
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.Tensor_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Tensor_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Tensor_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_divide__out_mode = {}
+def divide__out_mode(self, other, *, rounding_mode, out):
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.out_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__out_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.out_mode', (self, other, rounding_mode, out))
+    return kernel(ks, self, other, rounding_mode, out)
+
+K_divide__Scalar_mode = {}
+def divide__Scalar_mode(self, other, *, rounding_mode):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide.Scalar_mode', 'other', other)
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.Scalar_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Scalar_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Scalar_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_divide___Tensor = {}
+def divide___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_divide___Scalar = {}
+def divide___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_divide___Tensor_mode = {}
+def divide___Tensor_mode(self, other, *, rounding_mode):
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide_.Tensor_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Tensor_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Tensor_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_divide___Scalar_mode = {}
+def divide___Scalar_mode(self, other, *, rounding_mode):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide_.Scalar_mode', 'other', other)
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide_.Scalar_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Scalar_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Scalar_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_true_divide__Tensor = {}
+def true_divide__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_true_divide__out = {}
+def true_divide__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_true_divide__Scalar = {}
+def true_divide__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::true_divide.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_true_divide___Tensor = {}
+def true_divide___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_true_divide___Scalar = {}
+def true_divide___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::true_divide_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater__Scalar_out = {}
+def greater__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater__Scalar = {}
+def greater__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater__Tensor_out = {}
+def greater__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater__Tensor = {}
+def greater__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_greater___Scalar = {}
+def greater___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater___Tensor = {}
+def greater___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal__Scalar_out = {}
+def greater_equal__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_equal.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater_equal__Scalar = {}
+def greater_equal__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_equal.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal__Tensor_out = {}
+def greater_equal__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater_equal__Tensor = {}
+def greater_equal__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal___Scalar = {}
+def greater_equal___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_equal_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal___Tensor = {}
+def greater_equal___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_less__Scalar_out = {}
+def less__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less__Scalar = {}
+def less__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less__Tensor_out = {}
+def less__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less__Tensor = {}
+def less__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_less___Scalar = {}
+def less___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less___Tensor = {}
+def less___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal__Scalar_out = {}
+def less_equal__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_equal.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less_equal__Scalar = {}
+def less_equal__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_equal.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal__Tensor_out = {}
+def less_equal__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less_equal__Tensor = {}
+def less_equal__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal___Scalar = {}
+def less_equal___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_equal_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal___Tensor = {}
+def less_equal___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal__Scalar_out = {}
+def not_equal__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::not_equal.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_not_equal__Scalar = {}
+def not_equal__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::not_equal.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal__Tensor_out = {}
+def not_equal__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_not_equal__Tensor = {}
+def not_equal__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal___Scalar = {}
+def not_equal___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::not_equal_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal___Tensor = {}
+def not_equal___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_arctan2 = {}
+def arctan2(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2', (self, other))
+    return kernel(ks, self, other)
+
+K_arctan2__out = {}
+def arctan2__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_arctan2_ = {}
+def arctan2_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2_', (self, other))
+    return kernel(ks, self, other)
+
+K_clip = {}
+def clip(self, min=None, max=None):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip__Tensor = {}
+def clip__Tensor(self, min=None, max=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.Tensor', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip__out = {}
+def clip__out(self, min=None, max=None, *, out):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip.out', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip.out', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.out', (self, min, max, out))
+    return kernel(ks, self, min, max, out)
+
+K_clip__Tensor_out = {}
+def clip__Tensor_out(self, min=None, max=None, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.Tensor_out', (self, min, max, out))
+    return kernel(ks, self, min, max, out)
+
+K_clip_ = {}
+def clip_(self, min=None, max=None):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip_', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip_', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip_', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip___Tensor = {}
+def clip___Tensor(self, min=None, max=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip_.Tensor', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_xlogy__OutScalar_Self = {}
+def xlogy__OutScalar_Self(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::xlogy.OutScalar_Self', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy__OutScalar_Self[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy.OutScalar_Self', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_xlogy__OutScalar_Other = {}
+def xlogy__OutScalar_Other(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::xlogy.OutScalar_Other', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_xlogy__OutScalar_Other[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::xlogy.OutScalar_Other', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_digamma__out = {}
+def digamma__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma.out', (self, out))
+    return kernel(ks, self, out)
+
+K_digamma = {}
+def digamma(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma', (self,))
+    return kernel(ks, self)
+
+K_digamma_ = {}
+def digamma_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma_', (self,))
+    return kernel(ks, self)
+
+K_lgamma__out = {}
+def lgamma__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma.out', (self, out))
+    return kernel(ks, self, out)
+
+K_lgamma = {}
+def lgamma(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma', (self,))
+    return kernel(ks, self)
+
+K_lgamma_ = {}
+def lgamma_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma_', (self,))
+    return kernel(ks, self)
+
+K_erfinv = {}
+def erfinv(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv', (self,))
+    return kernel(ks, self)
+
+K_erfinv__out = {}
+def erfinv__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv.out', (self, out))
+    return kernel(ks, self, out)
+
+K_erfinv_ = {}
+def erfinv_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv_', (self,))
+    return kernel(ks, self)
+
+K_i0 = {}
+def i0(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0', (self,))
+    return kernel(ks, self)
+
+K_i0__out = {}
+def i0__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0.out', (self, out))
+    return kernel(ks, self, out)
+
+K_i0_ = {}
+def i0_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0_', (self,))
+    return kernel(ks, self)
+
+K_polygamma__out = {}
+def polygamma__out(n, self, *, out):
+    if n.__class__ is not int: n = as_int('aten::polygamma.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma.out', (n, self, out))
+    return kernel(ks, n, self, out)
+
+K_polygamma = {}
+def polygamma(n, self):
+    if n.__class__ is not int: n = as_int('aten::polygamma', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma', (n, self))
+    return kernel(ks, n, self)
+
+K_polygamma_ = {}
+def polygamma_(self, n):
+    if n.__class__ is not int: n = as_int('aten::polygamma_', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma_', (self, n))
+    return kernel(ks, self, n)
+
+K_mvlgamma__out = {}
+def mvlgamma__out(self, p, *, out):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma.out', (self, p, out))
+    return kernel(ks, self, p, out)
+
+K_mvlgamma = {}
+def mvlgamma(self, p):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma', (self, p))
+    return kernel(ks, self, p)
+
+K_mvlgamma_ = {}
+def mvlgamma_(self, p):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma_', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma_', (self, p))
+    return kernel(ks, self, p)
+
+K_igamma__out = {}
+def igamma__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_igamma = {}
+def igamma(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma', (self, other))
+    return kernel(ks, self, other)
+
+K_igamma_ = {}
+def igamma_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma_', (self, other))
+    return kernel(ks, self, other)
+
+K_igammac__out = {}
+def igammac__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_igammac = {}
+def igammac(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac', (self, other))
+    return kernel(ks, self, other)
+
+K_igammac_ = {}
+def igammac_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac_', (self, other))
+    return kernel(ks, self, other)
+
+K_logit = {}
+def logit(self, eps=None):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit', (self, eps))
+    return kernel(ks, self, eps)
+
+K_logit__out = {}
+def logit__out(self, eps=None, *, out):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit.out', (self, eps, out))
+    return kernel(ks, self, eps, out)
+
+K_logit_ = {}
+def logit_(self, eps=None):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_', (self, eps))
+    return kernel(ks, self, eps)
+
+K_logit_backward__grad_input = {}
+def logit_backward__grad_input(grad_output, self, eps=None, *, grad_input):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_backward.grad_input', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_backward.grad_input', (grad_output, self, eps, grad_input))
+    return kernel(ks, grad_output, self, eps, grad_input)
+
+K_logit_backward = {}
+def logit_backward(grad_output, self, eps=None):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_backward', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_backward', (grad_output, self, eps))
+    return kernel(ks, grad_output, self, eps)
+
+K_special_entr = {}
+def special_entr(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_entr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_entr', (self,))
+    return kernel(ks, self)
+
+K_special_entr__out = {}
+def special_entr__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_entr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_entr.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_ndtri = {}
+def special_ndtri(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_ndtri[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_ndtri', (self,))
+    return kernel(ks, self)
+
+K_special_ndtri__out = {}
+def special_ndtri__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_ndtri__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_ndtri.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_log_ndtr = {}
+def special_log_ndtr(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_log_ndtr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_log_ndtr', (self,))
+    return kernel(ks, self)
+
+K_special_log_ndtr__out = {}
+def special_log_ndtr__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_log_ndtr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_log_ndtr.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_erfcx = {}
+def special_erfcx(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erfcx[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erfcx', (self,))
+    return kernel(ks, self)
+
+K_special_erfcx__out = {}
+def special_erfcx__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erfcx__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erfcx.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_i0e = {}
+def special_i0e(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i0e[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i0e', (self,))
+    return kernel(ks, self)
+
+K_special_i0e__out = {}
+def special_i0e__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i0e__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i0e.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_i1 = {}
+def special_i1(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i1[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i1', (self,))
+    return kernel(ks, self)
+
+K_special_i1__out = {}
+def special_i1__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i1__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i1.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_i1e = {}
+def special_i1e(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i1e[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i1e', (self,))
+    return kernel(ks, self)
+
+K_special_i1e__out = {}
+def special_i1e__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i1e__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i1e.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_airy_ai = {}
+def special_airy_ai(x):
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_airy_ai[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_airy_ai', (x,))
+    return kernel(ks, x)
+
+K_special_airy_ai__out = {}
+def special_airy_ai__out(x, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_airy_ai__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_airy_ai.out', (x, out))
+    return kernel(ks, x, out)
+
+K_special_bessel_j0 = {}
+def special_bessel_j0(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_j0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_j0', (self,))
+    return kernel(ks, self)
+
+K_special_bessel_j0__out = {}
+def special_bessel_j0__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_j0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_j0.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_bessel_j1 = {}
+def special_bessel_j1(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_j1[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_j1', (self,))
+    return kernel(ks, self)
+
+K_special_bessel_j1__out = {}
+def special_bessel_j1__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_j1__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_j1.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_bessel_y0 = {}
+def special_bessel_y0(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_y0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_y0', (self,))
+    return kernel(ks, self)
+
+K_special_bessel_y0__out = {}
+def special_bessel_y0__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_y0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_y0.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_bessel_y1 = {}
+def special_bessel_y1(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_y1[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_y1', (self,))
+    return kernel(ks, self)
+
+K_special_bessel_y1__out = {}
+def special_bessel_y1__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_bessel_y1__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_bessel_y1.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_modified_bessel_i0 = {}
+def special_modified_bessel_i0(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_i0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_i0', (self,))
+    return kernel(ks, self)
+
+K_special_modified_bessel_i0__out = {}
+def special_modified_bessel_i0__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_i0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_i0.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_modified_bessel_i1 = {}
+def special_modified_bessel_i1(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_i1[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_i1', (self,))
+    return kernel(ks, self)
+
+K_special_modified_bessel_i1__out = {}
+def special_modified_bessel_i1__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_i1__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_i1.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_modified_bessel_k0 = {}
+def special_modified_bessel_k0(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_k0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_k0', (self,))
+    return kernel(ks, self)
+
+K_special_modified_bessel_k0__out = {}
+def special_modified_bessel_k0__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_k0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_k0.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_modified_bessel_k1 = {}
+def special_modified_bessel_k1(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_k1[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_k1', (self,))
+    return kernel(ks, self)
+
+K_special_modified_bessel_k1__out = {}
+def special_modified_bessel_k1__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_modified_bessel_k1__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_modified_bessel_k1.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_scaled_modified_bessel_k0 = {}
+def special_scaled_modified_bessel_k0(x):
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_scaled_modified_bessel_k0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_scaled_modified_bessel_k0', (x,))
+    return kernel(ks, x)
+
+K_special_scaled_modified_bessel_k0__out = {}
+def special_scaled_modified_bessel_k0__out(x, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_scaled_modified_bessel_k0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_scaled_modified_bessel_k0.out', (x, out))
+    return kernel(ks, x, out)
+
+K_special_scaled_modified_bessel_k1 = {}
+def special_scaled_modified_bessel_k1(x):
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_scaled_modified_bessel_k1[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_scaled_modified_bessel_k1', (x,))
+    return kernel(ks, x)
+
+K_special_scaled_modified_bessel_k1__out = {}
+def special_scaled_modified_bessel_k1__out(x, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_scaled_modified_bessel_k1__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_scaled_modified_bessel_k1.out', (x, out))
+    return kernel(ks, x, out)
+
+K_special_spherical_bessel_j0 = {}
+def special_spherical_bessel_j0(x):
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_spherical_bessel_j0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_spherical_bessel_j0', (x,))
+    return kernel(ks, x)
+
+K_special_spherical_bessel_j0__out = {}
+def special_spherical_bessel_j0__out(x, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_spherical_bessel_j0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_spherical_bessel_j0.out', (x, out))
+    return kernel(ks, x, out)
+
+K_special_ndtr = {}
+def special_ndtr(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_ndtr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_ndtr', (self,))
+    return kernel(ks, self)
+
+K_special_ndtr__out = {}
+def special_ndtr__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_ndtr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_ndtr.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_zeta = {}
+def special_zeta(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_zeta[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_zeta', (self, other))
+    return kernel(ks, self, other)
+
+K_special_zeta__self_scalar = {}
+def special_zeta__self_scalar(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_zeta.self_scalar', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_zeta__self_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_zeta.self_scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_special_zeta__other_scalar = {}
+def special_zeta__other_scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_zeta.other_scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_zeta__other_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_zeta.other_scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_special_zeta__out = {}
+def special_zeta__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_zeta__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_zeta.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_xlog1py = {}
+def special_xlog1py(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlog1py[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlog1py', (self, other))
+    return kernel(ks, self, other)
+
+K_special_xlog1py__self_scalar = {}
+def special_xlog1py__self_scalar(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_xlog1py.self_scalar', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlog1py__self_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlog1py.self_scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_special_xlog1py__other_scalar = {}
+def special_xlog1py__other_scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_xlog1py.other_scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlog1py__other_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlog1py.other_scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_special_xlog1py__out = {}
+def special_xlog1py__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlog1py__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlog1py.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_chebyshev_polynomial_t = {}
+def special_chebyshev_polynomial_t(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_t[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_t', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_t__x_scalar = {}
+def special_chebyshev_polynomial_t__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_t.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_t__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_t.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_t__n_scalar = {}
+def special_chebyshev_polynomial_t__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_t.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_t__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_t.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_t__out = {}
+def special_chebyshev_polynomial_t__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_t__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_t.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_u = {}
+def special_chebyshev_polynomial_u(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_u[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_u', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_u__x_scalar = {}
+def special_chebyshev_polynomial_u__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_u.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_u__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_u.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_u__n_scalar = {}
+def special_chebyshev_polynomial_u__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_u.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_u__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_u.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_u__out = {}
+def special_chebyshev_polynomial_u__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_u__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_u.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_v = {}
+def special_chebyshev_polynomial_v(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_v[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_v', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_v__x_scalar = {}
+def special_chebyshev_polynomial_v__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_v.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_v__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_v.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_v__n_scalar = {}
+def special_chebyshev_polynomial_v__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_v.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_v__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_v.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_v__out = {}
+def special_chebyshev_polynomial_v__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_v__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_v.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_w = {}
+def special_chebyshev_polynomial_w(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_w[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_w', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_w__x_scalar = {}
+def special_chebyshev_polynomial_w__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_w.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_w__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_w.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_w__n_scalar = {}
+def special_chebyshev_polynomial_w__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_w.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_w__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_w.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_chebyshev_polynomial_w__out = {}
+def special_chebyshev_polynomial_w__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_w__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_w.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_t = {}
+def special_shifted_chebyshev_polynomial_t(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_t[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_t', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_t__x_scalar = {}
+def special_shifted_chebyshev_polynomial_t__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_t.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_t__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_t.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_t__n_scalar = {}
+def special_shifted_chebyshev_polynomial_t__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_t.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_t__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_t.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_t__out = {}
+def special_shifted_chebyshev_polynomial_t__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_t__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_t.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_u = {}
+def special_shifted_chebyshev_polynomial_u(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_u[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_u', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_u__x_scalar = {}
+def special_shifted_chebyshev_polynomial_u__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_u.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_u__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_u.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_u__n_scalar = {}
+def special_shifted_chebyshev_polynomial_u__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_u.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_u__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_u.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_u__out = {}
+def special_shifted_chebyshev_polynomial_u__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_u__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_u.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_v = {}
+def special_shifted_chebyshev_polynomial_v(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_v[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_v', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_v__x_scalar = {}
+def special_shifted_chebyshev_polynomial_v__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_v.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_v__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_v.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_v__n_scalar = {}
+def special_shifted_chebyshev_polynomial_v__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_v.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_v__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_v.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_v__out = {}
+def special_shifted_chebyshev_polynomial_v__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_v__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_v.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_w = {}
+def special_shifted_chebyshev_polynomial_w(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_w[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_w', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_w__x_scalar = {}
+def special_shifted_chebyshev_polynomial_w__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_w.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_w__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_w.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_w__n_scalar = {}
+def special_shifted_chebyshev_polynomial_w__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_w.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_w__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_w.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_shifted_chebyshev_polynomial_w__out = {}
+def special_shifted_chebyshev_polynomial_w__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_w__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_w.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_hermite_polynomial_h = {}
+def special_hermite_polynomial_h(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_h[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_h', (x, n))
+    return kernel(ks, x, n)
+
+K_special_hermite_polynomial_h__x_scalar = {}
+def special_hermite_polynomial_h__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_hermite_polynomial_h.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_h__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_h.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_hermite_polynomial_h__n_scalar = {}
+def special_hermite_polynomial_h__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_hermite_polynomial_h.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_h__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_h.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_hermite_polynomial_h__out = {}
+def special_hermite_polynomial_h__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_h__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_h.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_hermite_polynomial_he = {}
+def special_hermite_polynomial_he(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_he[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_he', (x, n))
+    return kernel(ks, x, n)
+
+K_special_hermite_polynomial_he__x_scalar = {}
+def special_hermite_polynomial_he__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_hermite_polynomial_he.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_he__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_he.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_hermite_polynomial_he__n_scalar = {}
+def special_hermite_polynomial_he__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_hermite_polynomial_he.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_he__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_he.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_hermite_polynomial_he__out = {}
+def special_hermite_polynomial_he__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_he__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_he.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_laguerre_polynomial_l = {}
+def special_laguerre_polynomial_l(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_laguerre_polynomial_l[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_laguerre_polynomial_l', (x, n))
+    return kernel(ks, x, n)
+
+K_special_laguerre_polynomial_l__x_scalar = {}
+def special_laguerre_polynomial_l__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_laguerre_polynomial_l.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_laguerre_polynomial_l__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_laguerre_polynomial_l.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_laguerre_polynomial_l__n_scalar = {}
+def special_laguerre_polynomial_l__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_laguerre_polynomial_l.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_laguerre_polynomial_l__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_laguerre_polynomial_l.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_laguerre_polynomial_l__out = {}
+def special_laguerre_polynomial_l__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_laguerre_polynomial_l__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_laguerre_polynomial_l.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_legendre_polynomial_p = {}
+def special_legendre_polynomial_p(x, n):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_legendre_polynomial_p[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_legendre_polynomial_p', (x, n))
+    return kernel(ks, x, n)
+
+K_special_legendre_polynomial_p__x_scalar = {}
+def special_legendre_polynomial_p__x_scalar(x, n):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_legendre_polynomial_p.x_scalar', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_legendre_polynomial_p__x_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_legendre_polynomial_p.x_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_legendre_polynomial_p__n_scalar = {}
+def special_legendre_polynomial_p__n_scalar(x, n):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_legendre_polynomial_p.n_scalar', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_legendre_polynomial_p__n_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_legendre_polynomial_p.n_scalar', (x, n))
+    return kernel(ks, x, n)
+
+K_special_legendre_polynomial_p__out = {}
+def special_legendre_polynomial_p__out(x, n, *, out):
+    state = DISPATCH()
+    try:
+        ks = x.keys | n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_legendre_polynomial_p__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_legendre_polynomial_p.out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_expm1 = {}
+def special_expm1(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_expm1[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_expm1', (self,))
+    return kernel(ks, self)
+
+K_special_expm1__out = {}
+def special_expm1__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_expm1__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_expm1.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_exp2 = {}
+def special_exp2(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_exp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_exp2', (self,))
+    return kernel(ks, self)
+
+K_special_exp2__out = {}
+def special_exp2__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_exp2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_exp2.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_psi = {}
+def special_psi(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_psi[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_psi', (self,))
+    return kernel(ks, self)
+
+K_special_psi__out = {}
+def special_psi__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_psi__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_psi.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_digamma = {}
+def special_digamma(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_digamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_digamma', (self,))
+    return kernel(ks, self)
+
+K_special_digamma__out = {}
+def special_digamma__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_digamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_digamma.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_gammaln = {}
+def special_gammaln(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_gammaln[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_gammaln', (self,))
+    return kernel(ks, self)
+
+K_special_gammaln__out = {}
+def special_gammaln__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_gammaln__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_gammaln.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_erf = {}
+def special_erf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erf', (self,))
+    return kernel(ks, self)
+
+K_special_erf__out = {}
+def special_erf__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erf__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erf.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_erfc = {}
+def special_erfc(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erfc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erfc', (self,))
+    return kernel(ks, self)
+
+K_special_erfc__out = {}
+def special_erfc__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erfc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erfc.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_erfinv = {}
+def special_erfinv(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erfinv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erfinv', (self,))
+    return kernel(ks, self)
+
+K_special_erfinv__out = {}
+def special_erfinv__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_erfinv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_erfinv.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_xlogy = {}
+def special_xlogy(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlogy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlogy', (self, other))
+    return kernel(ks, self, other)
+
+K_special_xlogy__self_scalar = {}
+def special_xlogy__self_scalar(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_xlogy.self_scalar', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlogy__self_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlogy.self_scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_special_xlogy__other_scalar = {}
+def special_xlogy__other_scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_xlogy.other_scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlogy__other_scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlogy.other_scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_special_xlogy__out = {}
+def special_xlogy__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlogy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlogy.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_xlogy__self_scalar_out = {}
+def special_xlogy__self_scalar_out(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_xlogy.self_scalar_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlogy__self_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlogy.self_scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_xlogy__other_scalar_out = {}
+def special_xlogy__other_scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_xlogy.other_scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlogy__other_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlogy.other_scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_i0 = {}
+def special_i0(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i0', (self,))
+    return kernel(ks, self)
+
+K_special_i0__out = {}
+def special_i0__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_i0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_i0.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_logit = {}
+def special_logit(self, eps=None):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::special_logit', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_logit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_logit', (self, eps))
+    return kernel(ks, self, eps)
+
+K_special_logit__out = {}
+def special_logit__out(self, eps=None, *, out):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::special_logit.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_logit__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_logit.out', (self, eps, out))
+    return kernel(ks, self, eps, out)
+
+K_special_polygamma = {}
+def special_polygamma(n, self):
+    if n.__class__ is not int: n = as_int('aten::special_polygamma', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_polygamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_polygamma', (n, self))
+    return kernel(ks, n, self)
+
+K_special_polygamma__out = {}
+def special_polygamma__out(n, self, *, out):
+    if n.__class__ is not int: n = as_int('aten::special_polygamma.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_polygamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_polygamma.out', (n, self, out))
+    return kernel(ks, n, self, out)
+
+K_special_expit = {}
+def special_expit(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_expit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_expit', (self,))
+    return kernel(ks, self)
+
+K_special_expit__out = {}
+def special_expit__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_expit__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_expit.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_sinc = {}
+def special_sinc(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_sinc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_sinc', (self,))
+    return kernel(ks, self)
+
+K_special_sinc__out = {}
+def special_sinc__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_sinc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_sinc.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_round = {}
+def special_round(self, *, decimals=0):
+    if decimals.__class__ is not int: decimals = as_int('aten::special_round', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_round[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_round', (self, decimals))
+    return kernel(ks, self, decimals)
+
+K_special_round__out = {}
+def special_round__out(self, *, decimals=0, out):
+    if decimals.__class__ is not int: decimals = as_int('aten::special_round.out', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_round__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_round.out', (self, decimals, out))
+    return kernel(ks, self, decimals, out)
+
+K_special_log1p = {}
+def special_log1p(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_log1p[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_log1p', (self,))
+    return kernel(ks, self)
+
+K_special_log1p__out = {}
+def special_log1p__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_log1p__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_log1p.out', (self, out))
+    return kernel(ks, self, out)
+
+K_special_gammainc__out = {}
+def special_gammainc__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_gammainc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_gammainc.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_gammainc = {}
+def special_gammainc(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_gammainc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_gammainc', (self, other))
+    return kernel(ks, self, other)
+
+K_special_gammaincc__out = {}
+def special_gammaincc__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_gammaincc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_gammaincc.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_gammaincc = {}
+def special_gammaincc(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_gammaincc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_gammaincc', (self, other))
+    return kernel(ks, self, other)
+
+K_special_multigammaln = {}
+def special_multigammaln(self, p):
+    if p.__class__ is not int: p = as_int('aten::special_multigammaln', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_multigammaln[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_multigammaln', (self, p))
+    return kernel(ks, self, p)
+
+K_special_multigammaln__out = {}
+def special_multigammaln__out(self, p, *, out):
+    if p.__class__ is not int: p = as_int('aten::special_multigammaln.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_multigammaln__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_multigammaln.out', (self, p, out))
+    return kernel(ks, self, p, out)
+
 K_where__self = {}
 def where__self(condition, self, other):
     state = DISPATCH()
@@ -2715,6 +8137,1329 @@ def addcmul__out(self, tensor1, tensor2, *, value=1, out):
     if kernel is None:
         return miss('aten::addcmul.out', (self, tensor1, tensor2, value, out))
     return kernel(ks, self, tensor1, tensor2, value, out)
+
+K_lerp__Tensor_out = {}
+def lerp__Tensor_out(self, end, weight, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | end.keys | weight.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lerp__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lerp.Tensor_out', (self, end, weight, out))
+    return kernel(ks, self, end, weight, out)
+
+K_lerp__Tensor = {}
+def lerp__Tensor(self, end, weight):
+    state = DISPATCH()
+    try:
+        ks = self.keys | end.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lerp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lerp.Tensor', (self, end, weight))
+    return kernel(ks, self, end, weight)
+
+K_lerp___Tensor = {}
+def lerp___Tensor(self, end, weight):
+    state = DISPATCH()
+    try:
+        ks = self.keys | end.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lerp___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lerp_.Tensor', (self, end, weight))
+    return kernel(ks, self, end, weight)
+
+K_addcdiv__out = {}
+def addcdiv__out(self, tensor1, tensor2, *, value=1, out):
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv.out', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | tensor1.keys | tensor2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv.out', (self, tensor1, tensor2, value, out))
+    return kernel(ks, self, tensor1, tensor2, value, out)
+
+K_addcdiv = {}
+def addcdiv(self, tensor1, tensor2, *, value=1):
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | tensor1.keys | tensor2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv', (self, tensor1, tensor2, value))
+    return kernel(ks, self, tensor1, tensor2, value)
+
+K_addcdiv_ = {}
+def addcdiv_(self, tensor1, tensor2, *, value=1):
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv_', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | tensor1.keys | tensor2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv_', (self, tensor1, tensor2, value))
+    return kernel(ks, self, tensor1, tensor2, value)
+
+K_angle = {}
+def angle(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_angle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::angle', (self,))
+    return kernel(ks, self)
+
+K_angle__out = {}
+def angle__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_angle__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::angle.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sgn = {}
+def sgn(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn', (self,))
+    return kernel(ks, self)
+
+K_sgn__out = {}
+def sgn__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sgn_ = {}
+def sgn_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn_', (self,))
+    return kernel(ks, self)
+
+K_conj_physical = {}
+def conj_physical(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical', (self,))
+    return kernel(ks, self)
+
+K_conj_physical__out = {}
+def conj_physical__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical.out', (self, out))
+    return kernel(ks, self, out)
+
+K_conj_physical_ = {}
+def conj_physical_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical_', (self,))
+    return kernel(ks, self)
+
+K_complex = {}
+def complex(real, imag):
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex', (real, imag))
+    return kernel(ks, real, imag)
+
+K_complex__out = {}
+def complex__out(real, imag, *, out):
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex.out', (real, imag, out))
+    return kernel(ks, real, imag, out)
+
+K_polar = {}
+def polar(abs, angle):
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar', (abs, angle))
+    return kernel(ks, abs, angle)
+
+K_polar__out = {}
+def polar__out(abs, angle, *, out):
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar.out', (abs, angle, out))
+    return kernel(ks, abs, angle, out)
+
+K_conj = {}
+def conj(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj', (self,))
+    return kernel(ks, self)
+
+K_resolve_conj = {}
+def resolve_conj(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_conj', (self,))
+    return kernel(ks, self)
+
+K_resolve_neg = {}
+def resolve_neg(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_neg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_neg', (self,))
+    return kernel(ks, self)
+
+K_real = {}
+def real(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::real', (self,))
+    return kernel(ks, self)
+
+K_imag = {}
+def imag(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_imag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::imag', (self,))
+    return kernel(ks, self)
+
+K_view_as_real_copy = {}
+def view_as_real_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real_copy', (self,))
+    return kernel(ks, self)
+
+K_view_as_real_copy__out = {}
+def view_as_real_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_view_as_complex_copy = {}
+def view_as_complex_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex_copy', (self,))
+    return kernel(ks, self)
+
+K_view_as_complex_copy__out = {}
+def view_as_complex_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_view_as_real = {}
+def view_as_real(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real', (self,))
+    return kernel(ks, self)
+
+K_view_as_complex = {}
+def view_as_complex(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex', (self,))
+    return kernel(ks, self)
+
+K_elu__out = {}
+def elu__out(self, alpha=1, scale=1, input_scale=1, *, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu.out', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu.out', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu.out', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu.out', (self, alpha, scale, input_scale, out))
+    return kernel(ks, self, alpha, scale, input_scale, out)
+
+K_elu = {}
+def elu(self, alpha=1, scale=1, input_scale=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu', (self, alpha, scale, input_scale))
+    return kernel(ks, self, alpha, scale, input_scale)
+
+K_elu_ = {}
+def elu_(self, alpha=1, scale=1, input_scale=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_', (self, alpha, scale, input_scale))
+    return kernel(ks, self, alpha, scale, input_scale)
+
+K_leaky_relu__out = {}
+def leaky_relu__out(self, negative_slope=0.01, *, out):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu.out', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu.out', (self, negative_slope, out))
+    return kernel(ks, self, negative_slope, out)
+
+K_leaky_relu = {}
+def leaky_relu(self, negative_slope=0.01):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu', (self, negative_slope))
+    return kernel(ks, self, negative_slope)
+
+K_leaky_relu_ = {}
+def leaky_relu_(self, negative_slope=0.01):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_', (self, negative_slope))
+    return kernel(ks, self, negative_slope)
+
+K_hardtanh__out = {}
+def hardtanh__out(self, min_val=-1, max_val=1, *, out):
+    if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh.out', 'min_val', min_val)
+    if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh.out', 'max_val', max_val)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardtanh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardtanh.out', (self, min_val, max_val, out))
+    return kernel(ks, self, min_val, max_val, out)
+
+K_hardtanh = {}
+def hardtanh(self, min_val=-1, max_val=1):
+    if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh', 'min_val', min_val)
+    if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh', 'max_val', max_val)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardtanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardtanh', (self, min_val, max_val))
+    return kernel(ks, self, min_val, max_val)
+
+K_hardtanh_ = {}
+def hardtanh_(self, min_val=-1, max_val=1):
+    if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh_', 'min_val', min_val)
+    if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_', 'max_val', max_val)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardtanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardtanh_', (self, min_val, max_val))
+    return kernel(ks, self, min_val, max_val)
+
+K_hardsigmoid__out = {}
+def hardsigmoid__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardsigmoid__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardsigmoid.out', (self, out))
+    return kernel(ks, self, out)
+
+K_hardsigmoid = {}
+def hardsigmoid(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardsigmoid[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardsigmoid', (self,))
+    return kernel(ks, self)
+
+K_hardsigmoid_ = {}
+def hardsigmoid_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardsigmoid_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardsigmoid_', (self,))
+    return kernel(ks, self)
+
+K_hardswish__out = {}
+def hardswish__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardswish__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardswish.out', (self, out))
+    return kernel(ks, self, out)
+
+K_hardswish = {}
+def hardswish(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardswish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardswish', (self,))
+    return kernel(ks, self)
+
+K_hardswish_ = {}
+def hardswish_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardswish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardswish_', (self,))
+    return kernel(ks, self)
+
+K_hardshrink__out = {}
+def hardshrink__out(self, lambd=0.5, *, out):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink.out', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardshrink__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardshrink.out', (self, lambd, out))
+    return kernel(ks, self, lambd, out)
+
+K_hardshrink = {}
+def hardshrink(self, lambd=0.5):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardshrink', (self, lambd))
+    return kernel(ks, self, lambd)
+
+K_softshrink__out = {}
+def softshrink__out(self, lambd=0.5, *, out):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink.out', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink.out', (self, lambd, out))
+    return kernel(ks, self, lambd, out)
+
+K_softshrink = {}
+def softshrink(self, lambd=0.5):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink', (self, lambd))
+    return kernel(ks, self, lambd)
+
+K_softplus__out = {}
+def softplus__out(self, beta=1, threshold=20, *, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus.out', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus.out', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus.out', (self, beta, threshold, out))
+    return kernel(ks, self, beta, threshold, out)
+
+K_softplus = {}
+def softplus(self, beta=1, threshold=20):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus', (self, beta, threshold))
+    return kernel(ks, self, beta, threshold)
+
+K_silu = {}
+def silu(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu', (self,))
+    return kernel(ks, self)
+
+K_silu__out = {}
+def silu__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu.out', (self, out))
+    return kernel(ks, self, out)
+
+K_silu_ = {}
+def silu_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_', (self,))
+    return kernel(ks, self)
+
+K_mish = {}
+def mish(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish', (self,))
+    return kernel(ks, self)
+
+K_mish__out = {}
+def mish__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish.out', (self, out))
+    return kernel(ks, self, out)
+
+K_mish_ = {}
+def mish_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_', (self,))
+    return kernel(ks, self)
+
+K_threshold = {}
+def threshold(self, threshold, value):
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold', (self, threshold, value))
+    return kernel(ks, self, threshold, value)
+
+K_threshold__out = {}
+def threshold__out(self, threshold, value, *, out):
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold.out', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold.out', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold.out', (self, threshold, value, out))
+    return kernel(ks, self, threshold, value, out)
+
+K_threshold_ = {}
+def threshold_(self, threshold, value):
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold_', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold_', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold_', (self, threshold, value))
+    return kernel(ks, self, threshold, value)
+
+K_glu__out = {}
+def glu__out(self, dim=-1, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::glu.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_glu = {}
+def glu(self, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::glu', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu', (self, dim))
+    return kernel(ks, self, dim)
+
+K_log_sigmoid__out = {}
+def log_sigmoid__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid.out', (self, out))
+    return kernel(ks, self, out)
+
+K_log_sigmoid = {}
+def log_sigmoid(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid', (self,))
+    return kernel(ks, self)
+
+K_log_sigmoid_forward__output = {}
+def log_sigmoid_forward__output(self, *, output, buffer):
+    state = DISPATCH()
+    try:
+        ks = self.keys | output.keys | buffer.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_forward__output[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_forward.output', (self, output, buffer))
+    return kernel(ks, self, output, buffer)
+
+K_log_sigmoid_forward = {}
+def log_sigmoid_forward(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_forward', (self,))
+    return kernel(ks, self)
+
+K_selu = {}
+def selu(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu', (self,))
+    return kernel(ks, self)
+
+K_selu_ = {}
+def selu_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu_', (self,))
+    return kernel(ks, self)
+
+K_celu = {}
+def celu(self, alpha=1.0):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu', (self, alpha))
+    return kernel(ks, self, alpha)
+
+K_celu_ = {}
+def celu_(self, alpha=1.0):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu_', (self, alpha))
+    return kernel(ks, self, alpha)
+
+K_relu6 = {}
+def relu6(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6', (self,))
+    return kernel(ks, self)
+
+K_relu6_ = {}
+def relu6_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6_', (self,))
+    return kernel(ks, self)
+
+K_prelu = {}
+def prelu(self, weight):
+    state = DISPATCH()
+    try:
+        ks = self.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu', (self, weight))
+    return kernel(ks, self, weight)
+
+K_rrelu = {}
+def rrelu(self, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu', (self, lower, upper, training, generator))
+    return kernel(ks, self, lower, upper, training, generator)
+
+K_rrelu_ = {}
+def rrelu_(self, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu_', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu_', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu_', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu_', (self, lower, upper, training, generator))
+    return kernel(ks, self, lower, upper, training, generator)
+
+K_elu_backward__grad_input = {}
+def elu_backward__grad_input(grad_output, alpha, scale, input_scale, is_result, self_or_result, *, grad_input):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_backward.grad_input', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_backward.grad_input', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_backward.grad_input', 'input_scale', input_scale)
+    if is_result.__class__ is not bool: is_result = as_bool('aten::elu_backward.grad_input', 'is_result', is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self_or_result.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_backward.grad_input', (grad_output, alpha, scale, input_scale, is_result, self_or_result, grad_input))
+    return kernel(ks, grad_output, alpha, scale, input_scale, is_result, self_or_result, grad_input)
+
+K_elu_backward = {}
+def elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_backward', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_backward', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_backward', 'input_scale', input_scale)
+    if is_result.__class__ is not bool: is_result = as_bool('aten::elu_backward', 'is_result', is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self_or_result.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_backward', (grad_output, alpha, scale, input_scale, is_result, self_or_result))
+    return kernel(ks, grad_output, alpha, scale, input_scale, is_result, self_or_result)
+
+K_leaky_relu_backward__grad_input = {}
+def leaky_relu_backward__grad_input(grad_output, self, negative_slope, self_is_result, *, grad_input):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_backward.grad_input', 'negative_slope', negative_slope)
+    if self_is_result.__class__ is not bool: self_is_result = as_bool('aten::leaky_relu_backward.grad_input', 'self_is_result', self_is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_backward.grad_input', (grad_output, self, negative_slope, self_is_result, grad_input))
+    return kernel(ks, grad_output, self, negative_slope, self_is_result, grad_input)
+
+K_leaky_relu_backward = {}
+def leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_backward', 'negative_slope', negative_slope)
+    if self_is_result.__class__ is not bool: self_is_result = as_bool('aten::leaky_relu_backward', 'self_is_result', self_is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_backward', (grad_output, self, negative_slope, self_is_result))
+    return kernel(ks, grad_output, self, negative_slope, self_is_result)
+
+K_hardtanh_backward__grad_input = {}
+def hardtanh_backward__grad_input(grad_output, self, min_val, max_val, *, grad_input):
+    if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh_backward.grad_input', 'min_val', min_val)
+    if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_backward.grad_input', 'max_val', max_val)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardtanh_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardtanh_backward.grad_input', (grad_output, self, min_val, max_val, grad_input))
+    return kernel(ks, grad_output, self, min_val, max_val, grad_input)
+
+K_hardtanh_backward = {}
+def hardtanh_backward(grad_output, self, min_val, max_val):
+    if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh_backward', 'min_val', min_val)
+    if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_backward', 'max_val', max_val)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardtanh_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardtanh_backward', (grad_output, self, min_val, max_val))
+    return kernel(ks, grad_output, self, min_val, max_val)
+
+K_hardsigmoid_backward__grad_input = {}
+def hardsigmoid_backward__grad_input(grad_output, self, *, grad_input):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardsigmoid_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardsigmoid_backward.grad_input', (grad_output, self, grad_input))
+    return kernel(ks, grad_output, self, grad_input)
+
+K_hardsigmoid_backward = {}
+def hardsigmoid_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardsigmoid_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardsigmoid_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K_hardswish_backward = {}
+def hardswish_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardswish_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardswish_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K_hardshrink_backward__grad_input = {}
+def hardshrink_backward__grad_input(grad_out, self, lambd, *, grad_input):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink_backward.grad_input', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_out.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardshrink_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardshrink_backward.grad_input', (grad_out, self, lambd, grad_input))
+    return kernel(ks, grad_out, self, lambd, grad_input)
+
+K_hardshrink_backward = {}
+def hardshrink_backward(grad_out, self, lambd):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink_backward', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_out.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardshrink_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardshrink_backward', (grad_out, self, lambd))
+    return kernel(ks, grad_out, self, lambd)
+
+K_softshrink_backward__grad_input = {}
+def softshrink_backward__grad_input(grad_output, self, lambd, *, grad_input):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward.grad_input', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink_backward.grad_input', (grad_output, self, lambd, grad_input))
+    return kernel(ks, grad_output, self, lambd, grad_input)
+
+K_softshrink_backward = {}
+def softshrink_backward(grad_output, self, lambd):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink_backward', (grad_output, self, lambd))
+    return kernel(ks, grad_output, self, lambd)
+
+K_softplus_backward__grad_input = {}
+def softplus_backward__grad_input(grad_output, self, beta, threshold, *, grad_input):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus_backward.grad_input', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward.grad_input', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus_backward.grad_input', (grad_output, self, beta, threshold, grad_input))
+    return kernel(ks, grad_output, self, beta, threshold, grad_input)
+
+K_softplus_backward = {}
+def softplus_backward(grad_output, self, beta, threshold):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus_backward', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus_backward', (grad_output, self, beta, threshold))
+    return kernel(ks, grad_output, self, beta, threshold)
+
+K_silu_backward__grad_input = {}
+def silu_backward__grad_input(grad_output, self, *, grad_input):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_backward.grad_input', (grad_output, self, grad_input))
+    return kernel(ks, grad_output, self, grad_input)
+
+K_silu_backward = {}
+def silu_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K_mish_backward = {}
+def mish_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K_glu_backward__grad_input = {}
+def glu_backward__grad_input(grad_output, self, dim, *, grad_input):
+    if dim.__class__ is not int: dim = as_int('aten::glu_backward.grad_input', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu_backward.grad_input', (grad_output, self, dim, grad_input))
+    return kernel(ks, grad_output, self, dim, grad_input)
+
+K_glu_backward = {}
+def glu_backward(grad_output, self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::glu_backward', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu_backward', (grad_output, self, dim))
+    return kernel(ks, grad_output, self, dim)
+
+K_log_sigmoid_backward__grad_input = {}
+def log_sigmoid_backward__grad_input(grad_output, self, buffer, *, grad_input):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | buffer.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_backward.grad_input', (grad_output, self, buffer, grad_input))
+    return kernel(ks, grad_output, self, buffer, grad_input)
+
+K_log_sigmoid_backward = {}
+def log_sigmoid_backward(grad_output, self, buffer):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | buffer.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_backward', (grad_output, self, buffer))
+    return kernel(ks, grad_output, self, buffer)
 
 K_threshold_backward = {}
 def threshold_backward(grad_output, self, threshold):
@@ -6704,6 +13449,578 @@ def bitwise_xor__Scalar_Tensor_out(self, other, *, out):
         return miss('aten::bitwise_xor.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_copysign__Scalar_out = {}
+def copysign__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_fmod__Scalar_out = {}
+def fmod__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::fmod.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_float_power__Scalar_out = {}
+def float_power__Scalar_out(self, exponent, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::float_power.Scalar_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = exponent.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Scalar_out', (self, exponent, out))
+    return kernel(ks, self, exponent, out)
+
+K_float_power__Tensor_Scalar_out = {}
+def float_power__Tensor_Scalar_out(self, exponent, *, out):
+    if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::float_power.Tensor_Scalar_out', 'exponent', exponent)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Scalar_out', (self, exponent, out))
+    return kernel(ks, self, exponent, out)
+
+K_bitwise_left_shift__Tensor_Scalar_out = {}
+def bitwise_left_shift__Tensor_Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_left_shift.Tensor_Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor_Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_left_shift__Scalar_Tensor_out = {}
+def bitwise_left_shift__Scalar_Tensor_out(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_left_shift.Scalar_Tensor_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Scalar_Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_right_shift__Tensor_Scalar_out = {}
+def bitwise_right_shift__Tensor_Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_right_shift.Tensor_Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor_Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_right_shift__Scalar_Tensor_out = {}
+def bitwise_right_shift__Scalar_Tensor_out(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_right_shift.Scalar_Tensor_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Scalar_Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_clamp_min__out = {}
+def clamp_min__out(self, min, *, out):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min.out', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.out', (self, min, out))
+    return kernel(ks, self, min, out)
+
+K_clamp_max__out = {}
+def clamp_max__out(self, max, *, out):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max.out', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.out', (self, max, out))
+    return kernel(ks, self, max, out)
+
+K_special_zeta__self_scalar_out = {}
+def special_zeta__self_scalar_out(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_zeta.self_scalar_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_zeta__self_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_zeta.self_scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_zeta__other_scalar_out = {}
+def special_zeta__other_scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_zeta.other_scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_zeta__other_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_zeta.other_scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_xlog1py__self_scalar_out = {}
+def special_xlog1py__self_scalar_out(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::special_xlog1py.self_scalar_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlog1py__self_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlog1py.self_scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_xlog1py__other_scalar_out = {}
+def special_xlog1py__other_scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::special_xlog1py.other_scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_xlog1py__other_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_xlog1py.other_scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_special_chebyshev_polynomial_t__x_scalar_out = {}
+def special_chebyshev_polynomial_t__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_t.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_t__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_t.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_t__n_scalar_out = {}
+def special_chebyshev_polynomial_t__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_t.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_t__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_t.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_u__x_scalar_out = {}
+def special_chebyshev_polynomial_u__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_u.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_u__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_u.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_u__n_scalar_out = {}
+def special_chebyshev_polynomial_u__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_u.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_u__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_u.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_v__x_scalar_out = {}
+def special_chebyshev_polynomial_v__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_v.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_v__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_v.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_v__n_scalar_out = {}
+def special_chebyshev_polynomial_v__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_v.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_v__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_v.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_w__x_scalar_out = {}
+def special_chebyshev_polynomial_w__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_chebyshev_polynomial_w.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_w__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_w.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_chebyshev_polynomial_w__n_scalar_out = {}
+def special_chebyshev_polynomial_w__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_chebyshev_polynomial_w.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_chebyshev_polynomial_w__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_chebyshev_polynomial_w.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_t__x_scalar_out = {}
+def special_shifted_chebyshev_polynomial_t__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_t.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_t__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_t.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_t__n_scalar_out = {}
+def special_shifted_chebyshev_polynomial_t__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_t.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_t__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_t.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_u__x_scalar_out = {}
+def special_shifted_chebyshev_polynomial_u__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_u.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_u__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_u.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_u__n_scalar_out = {}
+def special_shifted_chebyshev_polynomial_u__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_u.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_u__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_u.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_v__x_scalar_out = {}
+def special_shifted_chebyshev_polynomial_v__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_v.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_v__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_v.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_v__n_scalar_out = {}
+def special_shifted_chebyshev_polynomial_v__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_v.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_v__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_v.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_w__x_scalar_out = {}
+def special_shifted_chebyshev_polynomial_w__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_shifted_chebyshev_polynomial_w.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_w__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_w.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_shifted_chebyshev_polynomial_w__n_scalar_out = {}
+def special_shifted_chebyshev_polynomial_w__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_shifted_chebyshev_polynomial_w.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_shifted_chebyshev_polynomial_w__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_shifted_chebyshev_polynomial_w.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_hermite_polynomial_h__x_scalar_out = {}
+def special_hermite_polynomial_h__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_hermite_polynomial_h.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_h__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_h.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_hermite_polynomial_h__n_scalar_out = {}
+def special_hermite_polynomial_h__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_hermite_polynomial_h.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_h__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_h.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_hermite_polynomial_he__x_scalar_out = {}
+def special_hermite_polynomial_he__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_hermite_polynomial_he.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_he__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_he.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_hermite_polynomial_he__n_scalar_out = {}
+def special_hermite_polynomial_he__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_hermite_polynomial_he.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_hermite_polynomial_he__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_hermite_polynomial_he.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_laguerre_polynomial_l__x_scalar_out = {}
+def special_laguerre_polynomial_l__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_laguerre_polynomial_l.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_laguerre_polynomial_l__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_laguerre_polynomial_l.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_laguerre_polynomial_l__n_scalar_out = {}
+def special_laguerre_polynomial_l__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_laguerre_polynomial_l.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_laguerre_polynomial_l__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_laguerre_polynomial_l.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_legendre_polynomial_p__x_scalar_out = {}
+def special_legendre_polynomial_p__x_scalar_out(x, n, *, out):
+    if x.__class__ is not int and x.__class__ is not float: x = as_scalar('aten::special_legendre_polynomial_p.x_scalar_out', 'x', x)
+    state = DISPATCH()
+    try:
+        ks = n.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_legendre_polynomial_p__x_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_legendre_polynomial_p.x_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_special_legendre_polynomial_p__n_scalar_out = {}
+def special_legendre_polynomial_p__n_scalar_out(x, n, *, out):
+    if n.__class__ is not int and n.__class__ is not float: n = as_scalar('aten::special_legendre_polynomial_p.n_scalar_out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = x.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_legendre_polynomial_p__n_scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_legendre_polynomial_p.n_scalar_out', (x, n, out))
+    return kernel(ks, x, n, out)
+
+K_celu__out = {}
+def celu__out(self, alpha=1.0, *, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu.out', (self, alpha, out))
+    return kernel(ks, self, alpha, out)
+
+K_prelu__out = {}
+def prelu__out(self, weight, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | weight.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu.out', (self, weight, out))
+    return kernel(ks, self, weight, out)
+
+K_hardswish_backward__out = {}
+def hardswish_backward__out(grad_output, self, *, out):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hardswish_backward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hardswish_backward.out', (grad_output, self, out))
+    return kernel(ks, grad_output, self, out)
+
 K_select_backward__out = {}
 def select_backward__out(grad_output, input_sizes, dim, index, *, out):
     input_sizes = as_ints('aten::select_backward.out', 'input_sizes', input_sizes)
@@ -7299,6 +14616,106 @@ OPERATORS = (
     ("aten::gelu(Tensor self, *, str approximate='none') -> Tensor", gelu, K_gelu, ('pointwise',), True, True),
     ("aten::gelu_(Tensor(a!) self, *, str approximate='none') -> Tensor(a!)", gelu_, K_gelu_, (), True, True),
     ("aten::gelu.out(Tensor self, *, str approximate='none', Tensor(a!) out) -> Tensor(a!)", gelu__out, K_gelu__out, (), True, True),
+    ('aten::acos(Tensor self) -> Tensor', acos, K_acos, ('pointwise',), True, True),
+    ('aten::acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', acos__out, K_acos__out, ('pointwise',), True, True),
+    ('aten::acos_(Tensor(a!) self) -> Tensor(a!)', acos_, K_acos_, ('pointwise',), True, True),
+    ('aten::acosh(Tensor self) -> Tensor', acosh, K_acosh, ('pointwise',), True, True),
+    ('aten::acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', acosh__out, K_acosh__out, ('pointwise',), True, True),
+    ('aten::acosh_(Tensor(a!) self) -> Tensor(a!)', acosh_, K_acosh_, ('pointwise',), True, True),
+    ('aten::asin(Tensor self) -> Tensor', asin, K_asin, ('pointwise',), True, True),
+    ('aten::asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', asin__out, K_asin__out, ('pointwise',), True, True),
+    ('aten::asin_(Tensor(a!) self) -> Tensor(a!)', asin_, K_asin_, ('pointwise',), True, True),
+    ('aten::asinh(Tensor self) -> Tensor', asinh, K_asinh, ('pointwise',), True, True),
+    ('aten::asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', asinh__out, K_asinh__out, ('pointwise',), True, True),
+    ('aten::asinh_(Tensor(a!) self) -> Tensor(a!)', asinh_, K_asinh_, ('pointwise',), True, True),
+    ('aten::atan(Tensor self) -> Tensor', atan, K_atan, ('pointwise',), True, True),
+    ('aten::atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', atan__out, K_atan__out, ('pointwise',), True, True),
+    ('aten::atan_(Tensor(a!) self) -> Tensor(a!)', atan_, K_atan_, ('pointwise',), True, True),
+    ('aten::atanh(Tensor self) -> Tensor', atanh, K_atanh, ('pointwise',), True, True),
+    ('aten::atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', atanh__out, K_atanh__out, ('pointwise',), True, True),
+    ('aten::atanh_(Tensor(a!) self) -> Tensor(a!)', atanh_, K_atanh_, ('pointwise',), True, True),
+    ('aten::cosh(Tensor self) -> Tensor', cosh, K_cosh, ('pointwise',), True, True),
+    ('aten::cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', cosh__out, K_cosh__out, ('pointwise',), True, True),
+    ('aten::cosh_(Tensor(a!) self) -> Tensor(a!)', cosh_, K_cosh_, ('pointwise',), True, True),
+    ('aten::sinh(Tensor self) -> Tensor', sinh, K_sinh, ('pointwise',), True, True),
+    ('aten::sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', sinh__out, K_sinh__out, ('pointwise',), True, True),
+    ('aten::sinh_(Tensor(a!) self) -> Tensor(a!)', sinh_, K_sinh_, ('pointwise',), True, True),
+    ('aten::tan(Tensor self) -> Tensor', tan, K_tan, ('pointwise',), True, True),
+    ('aten::tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', tan__out, K_tan__out, ('pointwise',), True, True),
+    ('aten::tan_(Tensor(a!) self) -> Tensor(a!)', tan_, K_tan_, ('pointwise',), True, True),
+    ('aten::exp2(Tensor self) -> Tensor', exp2, K_exp2, ('pointwise',), True, True),
+    ('aten::exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', exp2__out, K_exp2__out, ('pointwise',), True, True),
+    ('aten::exp2_(Tensor(a!) self) -> Tensor(a!)', exp2_, K_exp2_, ('pointwise',), True, True),
+    ('aten::log2(Tensor self) -> Tensor', log2, K_log2, ('pointwise',), True, True),
+    ('aten::log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', log2__out, K_log2__out, ('pointwise',), True, True),
+    ('aten::log2_(Tensor(a!) self) -> Tensor(a!)', log2_, K_log2_, ('pointwise',), True, True),
+    ('aten::log10(Tensor self) -> Tensor', log10, K_log10, ('pointwise',), True, True),
+    ('aten::log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', log10__out, K_log10__out, ('pointwise',), True, True),
+    ('aten::log10_(Tensor(a!) self) -> Tensor(a!)', log10_, K_log10_, ('pointwise',), True, True),
+    ('aten::square(Tensor self) -> Tensor', square, K_square, ('pointwise',), True, True),
+    ('aten::square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', square__out, K_square__out, ('pointwise',), True, True),
+    ('aten::square_(Tensor(a!) self) -> Tensor(a!)', square_, K_square_, ('pointwise',), True, True),
+    ('aten::frac(Tensor self) -> Tensor', frac, K_frac, ('pointwise',), True, True),
+    ('aten::frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', frac__out, K_frac__out, ('pointwise',), True, True),
+    ('aten::frac_(Tensor(a!) self) -> Tensor(a!)', frac_, K_frac_, ('pointwise',), True, True),
+    ('aten::signbit(Tensor self) -> Tensor', signbit, K_signbit, ('pointwise',), True, True),
+    ('aten::signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', signbit__out, K_signbit__out, ('pointwise',), True, True),
+    ('aten::erfc(Tensor self) -> Tensor', erfc, K_erfc, ('pointwise',), True, True),
+    ('aten::erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', erfc__out, K_erfc__out, ('pointwise',), True, True),
+    ('aten::erfc_(Tensor(a!) self) -> Tensor(a!)', erfc_, K_erfc_, ('pointwise',), True, True),
+    ('aten::deg2rad(Tensor self) -> Tensor', deg2rad, K_deg2rad, ('pointwise',), True, True),
+    ('aten::deg2rad.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', deg2rad__out, K_deg2rad__out, ('pointwise',), True, True),
+    ('aten::deg2rad_(Tensor(a!) self) -> Tensor(a!)', deg2rad_, K_deg2rad_, ('pointwise',), True, True),
+    ('aten::rad2deg(Tensor self) -> Tensor', rad2deg, K_rad2deg, ('pointwise',), True, True),
+    ('aten::rad2deg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', rad2deg__out, K_rad2deg__out, ('pointwise',), True, True),
+    ('aten::rad2deg_(Tensor(a!) self) -> Tensor(a!)', rad2deg_, K_rad2deg_, ('pointwise',), True, True),
+    ('aten::sinc(Tensor self) -> Tensor', sinc, K_sinc, ('pointwise',), True, True),
+    ('aten::sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', sinc__out, K_sinc__out, ('pointwise',), True, True),
+    ('aten::sinc_(Tensor(a!) self) -> Tensor(a!)', sinc_, K_sinc_, ('pointwise',), True, True),
+    ('aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor', nan_to_num, K_nan_to_num, ('pointwise',), True, True),
+    ('aten::nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!)', nan_to_num__out, K_nan_to_num__out, ('pointwise',), True, True),
+    ('aten::nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)', nan_to_num_, K_nan_to_num_, ('pointwise',), True, True),
+    ('aten::isposinf(Tensor self) -> Tensor', isposinf, K_isposinf, ('pointwise',), True, True),
+    ('aten::isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', isposinf__out, K_isposinf__out, ('pointwise',), True, True),
+    ('aten::isneginf(Tensor self) -> Tensor', isneginf, K_isneginf, ('pointwise',), True, True),
+    ('aten::isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', isneginf__out, K_isneginf__out, ('pointwise',), True, True),
+    ('aten::round.decimals(Tensor self, *, int decimals) -> Tensor', round__decimals, K_round__decimals, ('pointwise',), True, True),
+    ('aten::round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)', round__decimals_out, K_round__decimals_out, ('pointwise',), True, True),
+    ('aten::round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)', round___decimals, K_round___decimals, ('pointwise',), True, True),
+    ('aten::isinf(Tensor self) -> Tensor', isinf, K_isinf, ('pointwise',), True, True),
+    ('aten::isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', isinf__out, K_isinf__out, ('pointwise',), True, True),
+    ('aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)', frexp__Tensor, K_frexp__Tensor, ('pointwise',), True, True),
+    ('aten::frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent)', frexp__Tensor_out, K_frexp__Tensor_out, ('pointwise',), True, True),
+    ('aten::isfinite(Tensor self) -> Tensor', isfinite, K_isfinite, ('pointwise',), True, True),
+    ('aten::isreal(Tensor self) -> Tensor', isreal, K_isreal, (), True, True),
+    ('aten::positive(Tensor(a) self) -> Tensor(a)', positive, K_positive, ('pointwise',), True, True),
+    ('aten::absolute(Tensor self) -> Tensor', absolute, K_absolute, (), True, True),
+    ('aten::absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', absolute__out, K_absolute__out, (), True, True),
+    ('aten::absolute_(Tensor(a!) self) -> Tensor(a!)', absolute_, K_absolute_, (), True, True),
+    ('aten::arccos(Tensor self) -> Tensor', arccos, K_arccos, (), True, True),
+    ('aten::arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', arccos__out, K_arccos__out, (), True, True),
+    ('aten::arccos_(Tensor(a!) self) -> Tensor(a!)', arccos_, K_arccos_, (), True, True),
+    ('aten::arccosh(Tensor self) -> Tensor', arccosh, K_arccosh, (), True, True),
+    ('aten::arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', arccosh__out, K_arccosh__out, (), True, True),
+    ('aten::arccosh_(Tensor(a!) self) -> Tensor(a!)', arccosh_, K_arccosh_, (), True, True),
+    ('aten::arcsin(Tensor self) -> Tensor', arcsin, K_arcsin, (), True, True),
+    ('aten::arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', arcsin__out, K_arcsin__out, (), True, True),
+    ('aten::arcsin_(Tensor(a!) self) -> Tensor(a!)', arcsin_, K_arcsin_, (), True, True),
+    ('aten::arcsinh(Tensor self) -> Tensor', arcsinh, K_arcsinh, (), True, True),
+    ('aten::arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', arcsinh__out, K_arcsinh__out, (), True, True),
+    ('aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)', arcsinh_, K_arcsinh_, (), True, True),
+    ('aten::arctan(Tensor self) -> Tensor', arctan, K_arctan, (), True, True),
+    ('aten::arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', arctan__out, K_arctan__out, (), True, True),
+    ('aten::arctan_(Tensor(a!) self) -> Tensor(a!)', arctan_, K_arctan_, (), True, True),
+    ('aten::arctanh(Tensor self) -> Tensor', arctanh, K_arctanh, (), True, True),
+    ('aten::arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', arctanh__out, K_arctanh__out, (), True, True),
+    ('aten::arctanh_(Tensor(a!) self) -> Tensor(a!)', arctanh_, K_arctanh_, (), True, True),
+    ('aten::negative(Tensor self) -> Tensor', negative, K_negative, (), True, True),
+    ('aten::negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', negative__out, K_negative__out, (), True, True),
+    ('aten::negative_(Tensor(a!) self) -> Tensor(a!)', negative_, K_negative_, (), True, True),
+    ('aten::fix(Tensor self) -> Tensor', fix, K_fix, (), True, True),
+    ('aten::fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', fix__out, K_fix__out, (), True, True),
+    ('aten::fix_(Tensor(a!) self) -> Tensor(a!)', fix_, K_fix_, (), True, True),
     ('aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', add__Tensor, K_add__Tensor, ('pointwise',), True, True),
     ('aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', add___Tensor, K_add___Tensor, ('pointwise',), True, True),
     ('aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', add__Scalar, K_add__Scalar, ('pointwise',), True, True),
@@ -7411,6 +14828,312 @@ OPERATORS = (
     ('aten::bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', bitwise_xor___Scalar, K_bitwise_xor___Scalar, ('pointwise',), True, True),
     ('aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', bitwise_xor__Scalar_Tensor, K_bitwise_xor__Scalar_Tensor, ('pointwise',), True, True),
     ('aten::bitwise_xor.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_xor__Tensor_out, K_bitwise_xor__Tensor_out, ('pointwise',), True, True),
+    ('aten::copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', copysign__out, K_copysign__out, ('pointwise',), True, True),
+    ('aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor', copysign__Tensor, K_copysign__Tensor, ('pointwise',), True, True),
+    ('aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor', copysign__Scalar, K_copysign__Scalar, ('pointwise',), True, True),
+    ('aten::copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', copysign___Tensor, K_copysign___Tensor, ('pointwise',), True, True),
+    ('aten::copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', copysign___Scalar, K_copysign___Scalar, ('pointwise',), True, True),
+    ('aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor', fmod__Scalar, K_fmod__Scalar, ('pointwise',), True, True),
+    ('aten::fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', fmod__Tensor_out, K_fmod__Tensor_out, ('pointwise',), True, True),
+    ('aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor', fmod__Tensor, K_fmod__Tensor, ('pointwise',), True, True),
+    ('aten::fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', fmod___Scalar, K_fmod___Scalar, ('pointwise',), True, True),
+    ('aten::fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', fmod___Tensor, K_fmod___Tensor, ('pointwise',), True, True),
+    ('aten::fmax(Tensor self, Tensor other) -> Tensor', fmax, K_fmax, ('pointwise',), True, True),
+    ('aten::fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', fmax__out, K_fmax__out, ('pointwise',), True, True),
+    ('aten::fmin(Tensor self, Tensor other) -> Tensor', fmin, K_fmin, ('pointwise',), True, True),
+    ('aten::fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', fmin__out, K_fmin__out, ('pointwise',), True, True),
+    ('aten::hypot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', hypot__out, K_hypot__out, ('pointwise',), True, True),
+    ('aten::hypot(Tensor self, Tensor other) -> Tensor', hypot, K_hypot, ('pointwise',), True, True),
+    ('aten::hypot_(Tensor(a!) self, Tensor other) -> Tensor(a!)', hypot_, K_hypot_, ('pointwise',), True, True),
+    ('aten::gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', gcd__out, K_gcd__out, ('pointwise',), True, True),
+    ('aten::gcd(Tensor self, Tensor other) -> Tensor', gcd, K_gcd, ('pointwise',), True, True),
+    ('aten::gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!)', gcd_, K_gcd_, ('pointwise',), True, True),
+    ('aten::lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', lcm__out, K_lcm__out, ('pointwise',), True, True),
+    ('aten::lcm(Tensor self, Tensor other) -> Tensor', lcm, K_lcm, ('pointwise',), True, True),
+    ('aten::lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!)', lcm_, K_lcm_, ('pointwise',), True, True),
+    ('aten::nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', nextafter__out, K_nextafter__out, ('pointwise',), True, True),
+    ('aten::nextafter(Tensor self, Tensor other) -> Tensor', nextafter, K_nextafter, ('pointwise',), True, True),
+    ('aten::nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!)', nextafter_, K_nextafter_, ('pointwise',), True, True),
+    ('aten::heaviside.out(Tensor self, Tensor values, *, Tensor(a!) out) -> Tensor(a!)', heaviside__out, K_heaviside__out, ('pointwise',), True, True),
+    ('aten::heaviside(Tensor self, Tensor values) -> Tensor', heaviside, K_heaviside, ('pointwise',), True, True),
+    ('aten::heaviside_(Tensor(a!) self, Tensor values) -> Tensor(a!)', heaviside_, K_heaviside_, ('pointwise',), True, True),
+    ('aten::logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', logaddexp__out, K_logaddexp__out, ('pointwise',), True, True),
+    ('aten::logaddexp(Tensor self, Tensor other) -> Tensor', logaddexp, K_logaddexp, ('pointwise',), True, True),
+    ('aten::logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', logaddexp2__out, K_logaddexp2__out, ('pointwise',), True, True),
+    ('aten::logaddexp2(Tensor self, Tensor other) -> Tensor', logaddexp2, K_logaddexp2, ('pointwise',), True, True),
+    ('aten::float_power.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', float_power__Tensor_Tensor_out, K_float_power__Tensor_Tensor_out, ('pointwise',), True, True),
+    ('aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', float_power__Tensor_Tensor, K_float_power__Tensor_Tensor, ('pointwise',), True, True),
+    ('aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor', float_power__Scalar, K_float_power__Scalar, ('pointwise',), True, True),
+    ('aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor', float_power__Tensor_Scalar, K_float_power__Tensor_Scalar, ('pointwise',), True, True),
+    ('aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', float_power___Scalar, K_float_power___Scalar, ('pointwise',), True, True),
+    ('aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', float_power___Tensor, K_float_power___Tensor, ('pointwise',), True, True),
+    ('aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor', bitwise_left_shift__Tensor, K_bitwise_left_shift__Tensor, ('pointwise',), True, True),
+    ('aten::bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_left_shift__Tensor_out, K_bitwise_left_shift__Tensor_out, ('pointwise',), True, True),
+    ('aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor', bitwise_left_shift__Tensor_Scalar, K_bitwise_left_shift__Tensor_Scalar, ('pointwise',), True, True),
+    ('aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', bitwise_left_shift__Scalar_Tensor, K_bitwise_left_shift__Scalar_Tensor, ('pointwise',), True, True),
+    ('aten::bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', bitwise_left_shift___Tensor, K_bitwise_left_shift___Tensor, ('pointwise',), True, True),
+    ('aten::bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', bitwise_left_shift___Tensor_Scalar, K_bitwise_left_shift___Tensor_Scalar, ('pointwise',), True, True),
+    ('aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor', bitwise_right_shift__Tensor, K_bitwise_right_shift__Tensor, ('pointwise',), True, True),
+    ('aten::bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_right_shift__Tensor_out, K_bitwise_right_shift__Tensor_out, ('pointwise',), True, True),
+    ('aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor', bitwise_right_shift__Tensor_Scalar, K_bitwise_right_shift__Tensor_Scalar, ('pointwise',), True, True),
+    ('aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', bitwise_right_shift__Scalar_Tensor, K_bitwise_right_shift__Scalar_Tensor, ('pointwise',), True, True),
+    ('aten::bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', bitwise_right_shift___Tensor, K_bitwise_right_shift___Tensor, ('pointwise',), True, True),
+    ('aten::bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', bitwise_right_shift___Tensor_Scalar, K_bitwise_right_shift___Tensor_Scalar, ('pointwise',), True, True),
+    ('aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor', xlogy__Tensor, K_xlogy__Tensor, ('pointwise',), True, True),
+    ('aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor', xlogy__Scalar_Self, K_xlogy__Scalar_Self, ('pointwise',), True, True),
+    ('aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor', xlogy__Scalar_Other, K_xlogy__Scalar_Other, ('pointwise',), True, True),
+    ('aten::xlogy.OutTensor(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', xlogy__OutTensor, K_xlogy__OutTensor, ('pointwise',), True, True),
+    ('aten::xlogy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', xlogy___Tensor, K_xlogy___Tensor, ('pointwise',), True, True),
+    ('aten::xlogy_.Scalar_Other(Tensor(a!) self, Scalar other) -> Tensor(a!)', xlogy___Scalar_Other, K_xlogy___Scalar_Other, ('pointwise',), True, True),
+    ('aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor', ldexp__Tensor, K_ldexp__Tensor, ('pointwise',), True, True),
+    ('aten::ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', ldexp__out, K_ldexp__out, ('pointwise',), True, True),
+    ('aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)', ldexp_, K_ldexp_, ('pointwise',), True, True),
+    ('aten::clamp_min(Tensor self, Scalar min) -> Tensor', clamp_min, K_clamp_min, ('pointwise',), True, True),
+    ('aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', clamp_min__Tensor, K_clamp_min__Tensor, ('pointwise',), True, True),
+    ('aten::clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)', clamp_min__Tensor_out, K_clamp_min__Tensor_out, ('pointwise',), True, True),
+    ('aten::clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)', clamp_min_, K_clamp_min_, ('pointwise',), True, True),
+    ('aten::clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)', clamp_min___Tensor, K_clamp_min___Tensor, ('pointwise',), True, True),
+    ('aten::clamp_max(Tensor self, Scalar max) -> Tensor', clamp_max, K_clamp_max, ('pointwise',), True, True),
+    ('aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', clamp_max__Tensor, K_clamp_max__Tensor, ('pointwise',), True, True),
+    ('aten::clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)', clamp_max__Tensor_out, K_clamp_max__Tensor_out, ('pointwise',), True, True),
+    ('aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)', clamp_max_, K_clamp_max_, ('pointwise',), True, True),
+    ('aten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)', clamp_max___Tensor, K_clamp_max___Tensor, ('pointwise',), True, True),
+    ('aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor', isclose, K_isclose, (), True, True),
+    ('aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool', allclose, K_allclose, (), True, True),
+    ('aten::equal(Tensor self, Tensor other) -> bool', equal, K_equal, ('pointwise',), True, True),
+    ('aten::subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', subtract__out, K_subtract__out, (), True, True),
+    ('aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', subtract__Tensor, K_subtract__Tensor, (), True, True),
+    ('aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', subtract__Scalar, K_subtract__Scalar, (), True, True),
+    ('aten::subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', subtract___Tensor, K_subtract___Tensor, (), True, True),
+    ('aten::subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', subtract___Scalar, K_subtract___Scalar, (), True, True),
+    ('aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor', multiply__Tensor, K_multiply__Tensor, (), True, True),
+    ('aten::multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', multiply__out, K_multiply__out, (), True, True),
+    ('aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor', multiply__Scalar, K_multiply__Scalar, (), True, True),
+    ('aten::multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', multiply___Tensor, K_multiply___Tensor, (), True, True),
+    ('aten::multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', multiply___Scalar, K_multiply___Scalar, (), True, True),
+    ('aten::divide.Tensor(Tensor self, Tensor other) -> Tensor', divide__Tensor, K_divide__Tensor, (), True, True),
+    ('aten::divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', divide__out, K_divide__out, (), True, True),
+    ('aten::divide.Scalar(Tensor self, Scalar other) -> Tensor', divide__Scalar, K_divide__Scalar, (), True, True),
+    ('aten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', divide__Tensor_mode, K_divide__Tensor_mode, (), True, True),
+    ('aten::divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', divide__out_mode, K_divide__out_mode, (), True, True),
+    ('aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', divide__Scalar_mode, K_divide__Scalar_mode, (), True, True),
+    ('aten::divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', divide___Tensor, K_divide___Tensor, (), True, True),
+    ('aten::divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', divide___Scalar, K_divide___Scalar, (), True, True),
+    ('aten::divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', divide___Tensor_mode, K_divide___Tensor_mode, (), True, True),
+    ('aten::divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', divide___Scalar_mode, K_divide___Scalar_mode, (), True, True),
+    ('aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor', true_divide__Tensor, K_true_divide__Tensor, ('pointwise',), True, True),
+    ('aten::true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', true_divide__out, K_true_divide__out, (), True, True),
+    ('aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor', true_divide__Scalar, K_true_divide__Scalar, (), True, True),
+    ('aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', true_divide___Tensor, K_true_divide___Tensor, (), True, True),
+    ('aten::true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', true_divide___Scalar, K_true_divide___Scalar, (), True, True),
+    ('aten::greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', greater__Scalar_out, K_greater__Scalar_out, (), True, True),
+    ('aten::greater.Scalar(Tensor self, Scalar other) -> Tensor', greater__Scalar, K_greater__Scalar, (), True, True),
+    ('aten::greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', greater__Tensor_out, K_greater__Tensor_out, (), True, True),
+    ('aten::greater.Tensor(Tensor self, Tensor other) -> Tensor', greater__Tensor, K_greater__Tensor, (), True, True),
+    ('aten::greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', greater___Scalar, K_greater___Scalar, (), True, True),
+    ('aten::greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', greater___Tensor, K_greater___Tensor, (), True, True),
+    ('aten::greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', greater_equal__Scalar_out, K_greater_equal__Scalar_out, (), True, True),
+    ('aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor', greater_equal__Scalar, K_greater_equal__Scalar, (), True, True),
+    ('aten::greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', greater_equal__Tensor_out, K_greater_equal__Tensor_out, (), True, True),
+    ('aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor', greater_equal__Tensor, K_greater_equal__Tensor, (), True, True),
+    ('aten::greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', greater_equal___Scalar, K_greater_equal___Scalar, (), True, True),
+    ('aten::greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', greater_equal___Tensor, K_greater_equal___Tensor, (), True, True),
+    ('aten::less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', less__Scalar_out, K_less__Scalar_out, (), True, True),
+    ('aten::less.Scalar(Tensor self, Scalar other) -> Tensor', less__Scalar, K_less__Scalar, (), True, True),
+    ('aten::less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', less__Tensor_out, K_less__Tensor_out, (), True, True),
+    ('aten::less.Tensor(Tensor self, Tensor other) -> Tensor', less__Tensor, K_less__Tensor, (), True, True),
+    ('aten::less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', less___Scalar, K_less___Scalar, (), True, True),
+    ('aten::less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', less___Tensor, K_less___Tensor, (), True, True),
+    ('aten::less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', less_equal__Scalar_out, K_less_equal__Scalar_out, (), True, True),
+    ('aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor', less_equal__Scalar, K_less_equal__Scalar, (), True, True),
+    ('aten::less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', less_equal__Tensor_out, K_less_equal__Tensor_out, (), True, True),
+    ('aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor', less_equal__Tensor, K_less_equal__Tensor, (), True, True),
+    ('aten::less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', less_equal___Scalar, K_less_equal___Scalar, (), True, True),
+    ('aten::less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', less_equal___Tensor, K_less_equal___Tensor, (), True, True),
+    ('aten::not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', not_equal__Scalar_out, K_not_equal__Scalar_out, (), True, True),
+    ('aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor', not_equal__Scalar, K_not_equal__Scalar, (), True, True),
+    ('aten::not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', not_equal__Tensor_out, K_not_equal__Tensor_out, (), True, True),
+    ('aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor', not_equal__Tensor, K_not_equal__Tensor, (), True, True),
+    ('aten::not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', not_equal___Scalar, K_not_equal___Scalar, (), True, True),
+    ('aten::not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', not_equal___Tensor, K_not_equal___Tensor, (), True, True),
+    ('aten::arctan2(Tensor self, Tensor other) -> Tensor', arctan2, K_arctan2, (), True, True),
+    ('aten::arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', arctan2__out, K_arctan2__out, (), True, True),
+    ('aten::arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', arctan2_, K_arctan2_, (), True, True),
+    ('aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', clip, K_clip, ('pointwise',), True, True),
+    ('aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', clip__Tensor, K_clip__Tensor, ('pointwise',), True, True),
+    ('aten::clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', clip__out, K_clip__out, ('pointwise',), True, True),
+    ('aten::clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', clip__Tensor_out, K_clip__Tensor_out, (), True, True),
+    ('aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', clip_, K_clip_, ('pointwise',), True, True),
+    ('aten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', clip___Tensor, K_clip___Tensor, ('pointwise',), True, True),
+    ('aten::xlogy.OutScalar_Self(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', xlogy__OutScalar_Self, K_xlogy__OutScalar_Self, ('pointwise',), True, True),
+    ('aten::xlogy.OutScalar_Other(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', xlogy__OutScalar_Other, K_xlogy__OutScalar_Other, ('pointwise',), True, True),
+    ('aten::digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', digamma__out, K_digamma__out, ('pointwise',), True, True),
+    ('aten::digamma(Tensor self) -> Tensor', digamma, K_digamma, ('pointwise',), True, True),
+    ('aten::digamma_(Tensor(a!) self) -> Tensor(a!)', digamma_, K_digamma_, ('pointwise',), True, True),
+    ('aten::lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', lgamma__out, K_lgamma__out, ('pointwise',), True, True),
+    ('aten::lgamma(Tensor self) -> Tensor', lgamma, K_lgamma, ('pointwise',), True, True),
+    ('aten::lgamma_(Tensor(a!) self) -> Tensor(a!)', lgamma_, K_lgamma_, ('pointwise',), True, True),
+    ('aten::erfinv(Tensor self) -> Tensor', erfinv, K_erfinv, ('pointwise',), True, True),
+    ('aten::erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', erfinv__out, K_erfinv__out, ('pointwise',), True, True),
+    ('aten::erfinv_(Tensor(a!) self) -> Tensor(a!)', erfinv_, K_erfinv_, ('pointwise',), True, True),
+    ('aten::i0(Tensor self) -> Tensor', i0, K_i0, ('pointwise',), True, True),
+    ('aten::i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', i0__out, K_i0__out, ('pointwise',), True, True),
+    ('aten::i0_(Tensor(a!) self) -> Tensor(a!)', i0_, K_i0_, ('pointwise',), True, True),
+    ('aten::polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', polygamma__out, K_polygamma__out, ('pointwise',), True, True),
+    ('aten::polygamma(int n, Tensor self) -> Tensor', polygamma, K_polygamma, ('pointwise',), True, True),
+    ('aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)', polygamma_, K_polygamma_, ('pointwise',), True, True),
+    ('aten::mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', mvlgamma__out, K_mvlgamma__out, ('pointwise',), True, True),
+    ('aten::mvlgamma(Tensor self, int p) -> Tensor', mvlgamma, K_mvlgamma, ('pointwise',), True, True),
+    ('aten::mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)', mvlgamma_, K_mvlgamma_, ('pointwise',), True, True),
+    ('aten::igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', igamma__out, K_igamma__out, ('pointwise',), True, True),
+    ('aten::igamma(Tensor self, Tensor other) -> Tensor', igamma, K_igamma, ('pointwise',), True, True),
+    ('aten::igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!)', igamma_, K_igamma_, ('pointwise',), True, True),
+    ('aten::igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', igammac__out, K_igammac__out, ('pointwise',), True, True),
+    ('aten::igammac(Tensor self, Tensor other) -> Tensor', igammac, K_igammac, ('pointwise',), True, True),
+    ('aten::igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!)', igammac_, K_igammac_, ('pointwise',), True, True),
+    ('aten::logit(Tensor self, float? eps=None) -> Tensor', logit, K_logit, ('pointwise',), True, True),
+    ('aten::logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)', logit__out, K_logit__out, ('pointwise',), True, True),
+    ('aten::logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)', logit_, K_logit_, ('pointwise',), True, True),
+    ('aten::logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, Tensor(a!) grad_input) -> Tensor(a!)', logit_backward__grad_input, K_logit_backward__grad_input, ('pointwise',), True, True),
+    ('aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor', logit_backward, K_logit_backward, ('pointwise',), True, True),
+    ('aten::special_entr(Tensor self) -> Tensor', special_entr, K_special_entr, ('pointwise',), True, True),
+    ('aten::special_entr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_entr__out, K_special_entr__out, ('pointwise',), True, True),
+    ('aten::special_ndtri(Tensor self) -> Tensor', special_ndtri, K_special_ndtri, ('pointwise',), True, True),
+    ('aten::special_ndtri.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_ndtri__out, K_special_ndtri__out, ('pointwise',), True, True),
+    ('aten::special_log_ndtr(Tensor self) -> Tensor', special_log_ndtr, K_special_log_ndtr, ('pointwise',), True, True),
+    ('aten::special_log_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_log_ndtr__out, K_special_log_ndtr__out, ('pointwise',), True, True),
+    ('aten::special_erfcx(Tensor self) -> Tensor', special_erfcx, K_special_erfcx, ('pointwise',), True, True),
+    ('aten::special_erfcx.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_erfcx__out, K_special_erfcx__out, ('pointwise',), True, True),
+    ('aten::special_i0e(Tensor self) -> Tensor', special_i0e, K_special_i0e, ('pointwise',), True, True),
+    ('aten::special_i0e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_i0e__out, K_special_i0e__out, ('pointwise',), True, True),
+    ('aten::special_i1(Tensor self) -> Tensor', special_i1, K_special_i1, ('pointwise',), True, True),
+    ('aten::special_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_i1__out, K_special_i1__out, ('pointwise',), True, True),
+    ('aten::special_i1e(Tensor self) -> Tensor', special_i1e, K_special_i1e, ('pointwise',), True, True),
+    ('aten::special_i1e.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_i1e__out, K_special_i1e__out, ('pointwise',), True, True),
+    ('aten::special_airy_ai(Tensor x) -> Tensor', special_airy_ai, K_special_airy_ai, ('pointwise',), True, True),
+    ('aten::special_airy_ai.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', special_airy_ai__out, K_special_airy_ai__out, ('pointwise',), True, True),
+    ('aten::special_bessel_j0(Tensor self) -> Tensor', special_bessel_j0, K_special_bessel_j0, ('pointwise',), True, True),
+    ('aten::special_bessel_j0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_bessel_j0__out, K_special_bessel_j0__out, ('pointwise',), True, True),
+    ('aten::special_bessel_j1(Tensor self) -> Tensor', special_bessel_j1, K_special_bessel_j1, ('pointwise',), True, True),
+    ('aten::special_bessel_j1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_bessel_j1__out, K_special_bessel_j1__out, ('pointwise',), True, True),
+    ('aten::special_bessel_y0(Tensor self) -> Tensor', special_bessel_y0, K_special_bessel_y0, ('pointwise',), True, True),
+    ('aten::special_bessel_y0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_bessel_y0__out, K_special_bessel_y0__out, ('pointwise',), True, True),
+    ('aten::special_bessel_y1(Tensor self) -> Tensor', special_bessel_y1, K_special_bessel_y1, ('pointwise',), True, True),
+    ('aten::special_bessel_y1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_bessel_y1__out, K_special_bessel_y1__out, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_i0(Tensor self) -> Tensor', special_modified_bessel_i0, K_special_modified_bessel_i0, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_modified_bessel_i0__out, K_special_modified_bessel_i0__out, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_i1(Tensor self) -> Tensor', special_modified_bessel_i1, K_special_modified_bessel_i1, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_i1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_modified_bessel_i1__out, K_special_modified_bessel_i1__out, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_k0(Tensor self) -> Tensor', special_modified_bessel_k0, K_special_modified_bessel_k0, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_k0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_modified_bessel_k0__out, K_special_modified_bessel_k0__out, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_k1(Tensor self) -> Tensor', special_modified_bessel_k1, K_special_modified_bessel_k1, ('pointwise',), True, True),
+    ('aten::special_modified_bessel_k1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_modified_bessel_k1__out, K_special_modified_bessel_k1__out, ('pointwise',), True, True),
+    ('aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor', special_scaled_modified_bessel_k0, K_special_scaled_modified_bessel_k0, ('pointwise',), True, True),
+    ('aten::special_scaled_modified_bessel_k0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', special_scaled_modified_bessel_k0__out, K_special_scaled_modified_bessel_k0__out, ('pointwise',), True, True),
+    ('aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor', special_scaled_modified_bessel_k1, K_special_scaled_modified_bessel_k1, ('pointwise',), True, True),
+    ('aten::special_scaled_modified_bessel_k1.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', special_scaled_modified_bessel_k1__out, K_special_scaled_modified_bessel_k1__out, ('pointwise',), True, True),
+    ('aten::special_spherical_bessel_j0(Tensor x) -> Tensor', special_spherical_bessel_j0, K_special_spherical_bessel_j0, ('pointwise',), True, True),
+    ('aten::special_spherical_bessel_j0.out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)', special_spherical_bessel_j0__out, K_special_spherical_bessel_j0__out, ('pointwise',), True, True),
+    ('aten::special_ndtr(Tensor self) -> Tensor', special_ndtr, K_special_ndtr, (), True, True),
+    ('aten::special_ndtr.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_ndtr__out, K_special_ndtr__out, (), True, True),
+    ('aten::special_zeta(Tensor self, Tensor other) -> Tensor', special_zeta, K_special_zeta, ('pointwise',), True, True),
+    ('aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor', special_zeta__self_scalar, K_special_zeta__self_scalar, ('pointwise',), True, True),
+    ('aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor', special_zeta__other_scalar, K_special_zeta__other_scalar, ('pointwise',), True, True),
+    ('aten::special_zeta.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_zeta__out, K_special_zeta__out, ('pointwise',), True, True),
+    ('aten::special_xlog1py(Tensor self, Tensor other) -> Tensor', special_xlog1py, K_special_xlog1py, ('pointwise',), True, True),
+    ('aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor', special_xlog1py__self_scalar, K_special_xlog1py__self_scalar, ('pointwise',), True, True),
+    ('aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor', special_xlog1py__other_scalar, K_special_xlog1py__other_scalar, ('pointwise',), True, True),
+    ('aten::special_xlog1py.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_xlog1py__out, K_special_xlog1py__out, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor', special_chebyshev_polynomial_t, K_special_chebyshev_polynomial_t, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor', special_chebyshev_polynomial_t__x_scalar, K_special_chebyshev_polynomial_t__x_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor', special_chebyshev_polynomial_t__n_scalar, K_special_chebyshev_polynomial_t__n_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_t__out, K_special_chebyshev_polynomial_t__out, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor', special_chebyshev_polynomial_u, K_special_chebyshev_polynomial_u, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor', special_chebyshev_polynomial_u__x_scalar, K_special_chebyshev_polynomial_u__x_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor', special_chebyshev_polynomial_u__n_scalar, K_special_chebyshev_polynomial_u__n_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_u__out, K_special_chebyshev_polynomial_u__out, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor', special_chebyshev_polynomial_v, K_special_chebyshev_polynomial_v, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor', special_chebyshev_polynomial_v__x_scalar, K_special_chebyshev_polynomial_v__x_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor', special_chebyshev_polynomial_v__n_scalar, K_special_chebyshev_polynomial_v__n_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_v__out, K_special_chebyshev_polynomial_v__out, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor', special_chebyshev_polynomial_w, K_special_chebyshev_polynomial_w, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor', special_chebyshev_polynomial_w__x_scalar, K_special_chebyshev_polynomial_w__x_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor', special_chebyshev_polynomial_w__n_scalar, K_special_chebyshev_polynomial_w__n_scalar, ('pointwise',), True, True),
+    ('aten::special_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_w__out, K_special_chebyshev_polynomial_w__out, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_t, K_special_shifted_chebyshev_polynomial_t, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_t__x_scalar, K_special_shifted_chebyshev_polynomial_t__x_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor', special_shifted_chebyshev_polynomial_t__n_scalar, K_special_shifted_chebyshev_polynomial_t__n_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_t.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_t__out, K_special_shifted_chebyshev_polynomial_t__out, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_u, K_special_shifted_chebyshev_polynomial_u, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_u__x_scalar, K_special_shifted_chebyshev_polynomial_u__x_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor', special_shifted_chebyshev_polynomial_u__n_scalar, K_special_shifted_chebyshev_polynomial_u__n_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_u.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_u__out, K_special_shifted_chebyshev_polynomial_u__out, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_v, K_special_shifted_chebyshev_polynomial_v, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_v__x_scalar, K_special_shifted_chebyshev_polynomial_v__x_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor', special_shifted_chebyshev_polynomial_v__n_scalar, K_special_shifted_chebyshev_polynomial_v__n_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_v.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_v__out, K_special_shifted_chebyshev_polynomial_v__out, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_w, K_special_shifted_chebyshev_polynomial_w, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor', special_shifted_chebyshev_polynomial_w__x_scalar, K_special_shifted_chebyshev_polynomial_w__x_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor', special_shifted_chebyshev_polynomial_w__n_scalar, K_special_shifted_chebyshev_polynomial_w__n_scalar, ('pointwise',), True, True),
+    ('aten::special_shifted_chebyshev_polynomial_w.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_w__out, K_special_shifted_chebyshev_polynomial_w__out, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor', special_hermite_polynomial_h, K_special_hermite_polynomial_h, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor', special_hermite_polynomial_h__x_scalar, K_special_hermite_polynomial_h__x_scalar, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor', special_hermite_polynomial_h__n_scalar, K_special_hermite_polynomial_h__n_scalar, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_h.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_hermite_polynomial_h__out, K_special_hermite_polynomial_h__out, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor', special_hermite_polynomial_he, K_special_hermite_polynomial_he, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor', special_hermite_polynomial_he__x_scalar, K_special_hermite_polynomial_he__x_scalar, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor', special_hermite_polynomial_he__n_scalar, K_special_hermite_polynomial_he__n_scalar, ('pointwise',), True, True),
+    ('aten::special_hermite_polynomial_he.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_hermite_polynomial_he__out, K_special_hermite_polynomial_he__out, ('pointwise',), True, True),
+    ('aten::special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor', special_laguerre_polynomial_l, K_special_laguerre_polynomial_l, ('pointwise',), True, True),
+    ('aten::special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor', special_laguerre_polynomial_l__x_scalar, K_special_laguerre_polynomial_l__x_scalar, ('pointwise',), True, True),
+    ('aten::special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor', special_laguerre_polynomial_l__n_scalar, K_special_laguerre_polynomial_l__n_scalar, ('pointwise',), True, True),
+    ('aten::special_laguerre_polynomial_l.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_laguerre_polynomial_l__out, K_special_laguerre_polynomial_l__out, ('pointwise',), True, True),
+    ('aten::special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor', special_legendre_polynomial_p, K_special_legendre_polynomial_p, ('pointwise',), True, True),
+    ('aten::special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor', special_legendre_polynomial_p__x_scalar, K_special_legendre_polynomial_p__x_scalar, ('pointwise',), True, True),
+    ('aten::special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor', special_legendre_polynomial_p__n_scalar, K_special_legendre_polynomial_p__n_scalar, ('pointwise',), True, True),
+    ('aten::special_legendre_polynomial_p.out(Tensor x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_legendre_polynomial_p__out, K_special_legendre_polynomial_p__out, ('pointwise',), True, True),
+    ('aten::special_expm1(Tensor self) -> Tensor', special_expm1, K_special_expm1, (), True, True),
+    ('aten::special_expm1.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_expm1__out, K_special_expm1__out, (), True, True),
+    ('aten::special_exp2(Tensor self) -> Tensor', special_exp2, K_special_exp2, (), True, True),
+    ('aten::special_exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_exp2__out, K_special_exp2__out, (), True, True),
+    ('aten::special_psi(Tensor self) -> Tensor', special_psi, K_special_psi, (), True, True),
+    ('aten::special_psi.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_psi__out, K_special_psi__out, (), True, True),
+    ('aten::special_digamma(Tensor self) -> Tensor', special_digamma, K_special_digamma, (), True, True),
+    ('aten::special_digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_digamma__out, K_special_digamma__out, (), True, True),
+    ('aten::special_gammaln(Tensor self) -> Tensor', special_gammaln, K_special_gammaln, (), True, True),
+    ('aten::special_gammaln.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_gammaln__out, K_special_gammaln__out, (), True, True),
+    ('aten::special_erf(Tensor self) -> Tensor', special_erf, K_special_erf, (), True, True),
+    ('aten::special_erf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_erf__out, K_special_erf__out, (), True, True),
+    ('aten::special_erfc(Tensor self) -> Tensor', special_erfc, K_special_erfc, (), True, True),
+    ('aten::special_erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_erfc__out, K_special_erfc__out, (), True, True),
+    ('aten::special_erfinv(Tensor self) -> Tensor', special_erfinv, K_special_erfinv, (), True, True),
+    ('aten::special_erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_erfinv__out, K_special_erfinv__out, (), True, True),
+    ('aten::special_xlogy(Tensor self, Tensor other) -> Tensor', special_xlogy, K_special_xlogy, (), True, True),
+    ('aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor', special_xlogy__self_scalar, K_special_xlogy__self_scalar, (), True, True),
+    ('aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor', special_xlogy__other_scalar, K_special_xlogy__other_scalar, (), True, True),
+    ('aten::special_xlogy.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_xlogy__out, K_special_xlogy__out, (), True, True),
+    ('aten::special_xlogy.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_xlogy__self_scalar_out, K_special_xlogy__self_scalar_out, (), True, True),
+    ('aten::special_xlogy.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', special_xlogy__other_scalar_out, K_special_xlogy__other_scalar_out, (), True, True),
+    ('aten::special_i0(Tensor self) -> Tensor', special_i0, K_special_i0, (), True, True),
+    ('aten::special_i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_i0__out, K_special_i0__out, (), True, True),
+    ('aten::special_logit(Tensor self, float? eps=None) -> Tensor', special_logit, K_special_logit, (), True, True),
+    ('aten::special_logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)', special_logit__out, K_special_logit__out, (), True, True),
+    ('aten::special_polygamma(int n, Tensor self) -> Tensor', special_polygamma, K_special_polygamma, (), True, True),
+    ('aten::special_polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_polygamma__out, K_special_polygamma__out, (), True, True),
+    ('aten::special_expit(Tensor self) -> Tensor', special_expit, K_special_expit, (), True, True),
+    ('aten::special_expit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_expit__out, K_special_expit__out, (), True, True),
+    ('aten::special_sinc(Tensor self) -> Tensor', special_sinc, K_special_sinc, (), True, True),
+    ('aten::special_sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_sinc__out, K_special_sinc__out, (), True, True),
+    ('aten::special_round(Tensor self, *, int decimals=0) -> Tensor', special_round, K_special_round, (), True, True),
+    ('aten::special_round.out(Tensor self, *, int decimals=0, Tensor(a!) out) -> Tensor(a!)', special_round__out, K_special_round__out, (), True, True),
+    ('aten::special_log1p(Tensor self) -> Tensor', special_log1p, K_special_log1p, (), True, True),
+    ('aten::special_log1p.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', special_log1p__out, K_special_log1p__out, (), True, True),
+    ('aten::special_gammainc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_gammainc__out, K_special_gammainc__out, (), True, True),
+    ('aten::special_gammainc(Tensor self, Tensor other) -> Tensor', special_gammainc, K_special_gammainc, (), True, True),
+    ('aten::special_gammaincc.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_gammaincc__out, K_special_gammaincc__out, (), True, True),
+    ('aten::special_gammaincc(Tensor self, Tensor other) -> Tensor', special_gammaincc, K_special_gammaincc, (), True, True),
+    ('aten::special_multigammaln(Tensor self, int p) -> Tensor', special_multigammaln, K_special_multigammaln, (), True, True),
+    ('aten::special_multigammaln.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', special_multigammaln__out, K_special_multigammaln__out, (), True, True),
     ('aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor', where__self, K_where__self, ('pointwise',), True, True),
     ('aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor', where__ScalarSelf, K_where__ScalarSelf, (), True, True),
     ('aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor', where__ScalarOther, K_where__ScalarOther, (), True, True),
@@ -7429,6 +15152,102 @@ OPERATORS = (
     ('aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', addcmul, K_addcmul, ('pointwise',), True, True),
     ('aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', addcmul_, K_addcmul_, ('pointwise',), True, True),
     ('aten::addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', addcmul__out, K_addcmul__out, ('pointwise',), True, True),
+    ('aten::lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', lerp__Tensor_out, K_lerp__Tensor_out, ('pointwise',), True, True),
+    ('aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor', lerp__Tensor, K_lerp__Tensor, ('pointwise',), True, True),
+    ('aten::lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)', lerp___Tensor, K_lerp___Tensor, ('pointwise',), True, True),
+    ('aten::addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', addcdiv__out, K_addcdiv__out, ('pointwise',), True, True),
+    ('aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', addcdiv, K_addcdiv, ('pointwise',), True, True),
+    ('aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', addcdiv_, K_addcdiv_, ('pointwise',), True, True),
+    ('aten::angle(Tensor self) -> Tensor', angle, K_angle, ('pointwise',), True, True),
+    ('aten::angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', angle__out, K_angle__out, ('pointwise',), True, True),
+    ('aten::sgn(Tensor self) -> Tensor', sgn, K_sgn, ('pointwise',), True, True),
+    ('aten::sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', sgn__out, K_sgn__out, ('pointwise',), True, True),
+    ('aten::sgn_(Tensor(a!) self) -> Tensor(a!)', sgn_, K_sgn_, ('pointwise',), True, True),
+    ('aten::conj_physical(Tensor self) -> Tensor', conj_physical, K_conj_physical, ('pointwise',), True, True),
+    ('aten::conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', conj_physical__out, K_conj_physical__out, ('pointwise',), True, True),
+    ('aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)', conj_physical_, K_conj_physical_, ('pointwise',), True, True),
+    ('aten::complex(Tensor real, Tensor imag) -> Tensor', complex, K_complex, ('pointwise',), True, True),
+    ('aten::complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)', complex__out, K_complex__out, ('pointwise',), True, True),
+    ('aten::polar(Tensor abs, Tensor angle) -> Tensor', polar, K_polar, ('pointwise',), True, True),
+    ('aten::polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!)', polar__out, K_polar__out, ('pointwise',), True, True),
+    ('aten::conj(Tensor(a) self) -> Tensor(a)', conj, K_conj, (), True, True),
+    ('aten::resolve_conj(Tensor(a) self) -> Tensor(a)', resolve_conj, K_resolve_conj, (), True, True),
+    ('aten::resolve_neg(Tensor(a) self) -> Tensor(a)', resolve_neg, K_resolve_neg, (), True, True),
+    ('aten::real(Tensor(a) self) -> Tensor(a)', real, K_real, (), True, True),
+    ('aten::imag(Tensor(a) self) -> Tensor(a)', imag, K_imag, (), True, True),
+    ('aten::view_as_real_copy(Tensor self) -> Tensor', view_as_real_copy, K_view_as_real_copy, ('pointwise',), True, True),
+    ('aten::view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', view_as_real_copy__out, K_view_as_real_copy__out, ('pointwise',), True, True),
+    ('aten::view_as_complex_copy(Tensor self) -> Tensor', view_as_complex_copy, K_view_as_complex_copy, ('pointwise',), True, True),
+    ('aten::view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', view_as_complex_copy__out, K_view_as_complex_copy__out, ('pointwise',), True, True),
+    ('aten::view_as_real(Tensor(a) self) -> Tensor(a)', view_as_real, K_view_as_real, (), True, True),
+    ('aten::view_as_complex(Tensor(a) self) -> Tensor(a)', view_as_complex, K_view_as_complex, (), True, True),
+    ('aten::elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)', elu__out, K_elu__out, ('pointwise',), True, True),
+    ('aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor', elu, K_elu, ('pointwise',), True, True),
+    ('aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)', elu_, K_elu_, ('pointwise',), True, True),
+    ('aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)', leaky_relu__out, K_leaky_relu__out, ('pointwise',), True, True),
+    ('aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor', leaky_relu, K_leaky_relu, ('pointwise',), True, True),
+    ('aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)', leaky_relu_, K_leaky_relu_, ('pointwise',), True, True),
+    ('aten::hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor(a!) out) -> Tensor(a!)', hardtanh__out, K_hardtanh__out, ('pointwise',), True, True),
+    ('aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor', hardtanh, K_hardtanh, ('pointwise',), True, True),
+    ('aten::hardtanh_(Tensor(a!) self, Scalar min_val=-1, Scalar max_val=1) -> Tensor(a!)', hardtanh_, K_hardtanh_, ('pointwise',), True, True),
+    ('aten::hardsigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', hardsigmoid__out, K_hardsigmoid__out, ('pointwise',), True, True),
+    ('aten::hardsigmoid(Tensor self) -> Tensor', hardsigmoid, K_hardsigmoid, ('pointwise',), True, True),
+    ('aten::hardsigmoid_(Tensor(a!) self) -> Tensor(a!)', hardsigmoid_, K_hardsigmoid_, ('pointwise',), True, True),
+    ('aten::hardswish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', hardswish__out, K_hardswish__out, ('pointwise',), True, True),
+    ('aten::hardswish(Tensor self) -> Tensor', hardswish, K_hardswish, ('pointwise',), True, True),
+    ('aten::hardswish_(Tensor(a!) self) -> Tensor(a!)', hardswish_, K_hardswish_, ('pointwise',), True, True),
+    ('aten::hardshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', hardshrink__out, K_hardshrink__out, ('pointwise',), True, True),
+    ('aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor', hardshrink, K_hardshrink, ('pointwise',), True, True),
+    ('aten::softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', softshrink__out, K_softshrink__out, ('pointwise',), True, True),
+    ('aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor', softshrink, K_softshrink, ('pointwise',), True, True),
+    ('aten::softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)', softplus__out, K_softplus__out, ('pointwise',), True, True),
+    ('aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor', softplus, K_softplus, ('pointwise',), True, True),
+    ('aten::silu(Tensor self) -> Tensor', silu, K_silu, ('pointwise',), True, True),
+    ('aten::silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', silu__out, K_silu__out, ('pointwise',), True, True),
+    ('aten::silu_(Tensor(a!) self) -> Tensor(a!)', silu_, K_silu_, ('pointwise',), True, True),
+    ('aten::mish(Tensor self) -> Tensor', mish, K_mish, ('pointwise',), True, True),
+    ('aten::mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', mish__out, K_mish__out, ('pointwise',), True, True),
+    ('aten::mish_(Tensor(a!) self) -> Tensor(a!)', mish_, K_mish_, ('pointwise',), True, True),
+    ('aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor', threshold, K_threshold, ('pointwise',), True, True),
+    ('aten::threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', threshold__out, K_threshold__out, ('pointwise',), True, True),
+    ('aten::threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)', threshold_, K_threshold_, ('pointwise',), True, True),
+    ('aten::glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)', glu__out, K_glu__out, ('pointwise',), True, True),
+    ('aten::glu(Tensor self, int dim=-1) -> Tensor', glu, K_glu, ('pointwise',), True, True),
+    ('aten::log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', log_sigmoid__out, K_log_sigmoid__out, (), True, True),
+    ('aten::log_sigmoid(Tensor self) -> Tensor', log_sigmoid, K_log_sigmoid, (), True, True),
+    ('aten::log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))', log_sigmoid_forward__output, K_log_sigmoid_forward__output, (), True, True),
+    ('aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', log_sigmoid_forward, K_log_sigmoid_forward, (), True, True),
+    ('aten::selu(Tensor self) -> Tensor', selu, K_selu, ('pointwise',), True, True),
+    ('aten::selu_(Tensor(a!) self) -> Tensor(a!)', selu_, K_selu_, ('pointwise',), True, True),
+    ('aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor', celu, K_celu, ('pointwise',), True, True),
+    ('aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)', celu_, K_celu_, ('pointwise',), True, True),
+    ('aten::relu6(Tensor self) -> Tensor', relu6, K_relu6, ('pointwise',), True, True),
+    ('aten::relu6_(Tensor(a!) self) -> Tensor(a!)', relu6_, K_relu6_, (), True, True),
+    ('aten::prelu(Tensor self, Tensor weight) -> Tensor', prelu, K_prelu, (), True, True),
+    ('aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor', rrelu, K_rrelu, ('nondeterministic_seeded', 'pointwise'), True, True),
+    ('aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)', rrelu_, K_rrelu_, ('nondeterministic_seeded',), True, True),
+    ('aten::elu_backward.grad_input(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result, *, Tensor(a!) grad_input) -> Tensor(a!)', elu_backward__grad_input, K_elu_backward__grad_input, (), True, True),
+    ('aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', elu_backward, K_elu_backward, (), True, True),
+    ('aten::leaky_relu_backward.grad_input(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result, *, Tensor(a!) grad_input) -> Tensor(a!)', leaky_relu_backward__grad_input, K_leaky_relu_backward__grad_input, (), True, True),
+    ('aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor', leaky_relu_backward, K_leaky_relu_backward, (), True, True),
+    ('aten::hardtanh_backward.grad_input(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val, *, Tensor(a!) grad_input) -> Tensor(a!)', hardtanh_backward__grad_input, K_hardtanh_backward__grad_input, (), True, True),
+    ('aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor', hardtanh_backward, K_hardtanh_backward, (), True, True),
+    ('aten::hardsigmoid_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)', hardsigmoid_backward__grad_input, K_hardsigmoid_backward__grad_input, (), True, True),
+    ('aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor', hardsigmoid_backward, K_hardsigmoid_backward, (), True, True),
+    ('aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor', hardswish_backward, K_hardswish_backward, (), True, True),
+    ('aten::hardshrink_backward.grad_input(Tensor grad_out, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) -> Tensor(a!)', hardshrink_backward__grad_input, K_hardshrink_backward__grad_input, (), True, True),
+    ('aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor', hardshrink_backward, K_hardshrink_backward, (), True, True),
+    ('aten::softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) -> Tensor(a!)', softshrink_backward__grad_input, K_softshrink_backward__grad_input, (), True, True),
+    ('aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor', softshrink_backward, K_softshrink_backward, (), True, True),
+    ('aten::softplus_backward.grad_input(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold, *, Tensor(a!) grad_input) -> Tensor(a!)', softplus_backward__grad_input, K_softplus_backward__grad_input, (), True, True),
+    ('aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', softplus_backward, K_softplus_backward, (), True, True),
+    ('aten::silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)', silu_backward__grad_input, K_silu_backward__grad_input, ('pointwise',), True, True),
+    ('aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor', silu_backward, K_silu_backward, ('pointwise',), True, True),
+    ('aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor', mish_backward, K_mish_backward, (), True, True),
+    ('aten::glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> Tensor(a!)', glu_backward__grad_input, K_glu_backward__grad_input, (), True, True),
+    ('aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor', glu_backward, K_glu_backward, (), True, True),
+    ('aten::log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) grad_input) -> Tensor(a!)', log_sigmoid_backward__grad_input, K_log_sigmoid_backward__grad_input, (), True, True),
+    ('aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor', log_sigmoid_backward, K_log_sigmoid_backward, (), True, True),
     ('aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', threshold_backward, K_threshold_backward, ('pointwise',), True, True),
     ('aten::threshold_backward.grad_input(Tensor grad_output, Tensor self, Scalar threshold, *, Tensor(a!) grad_input) -> Tensor(a!)', threshold_backward__grad_input, K_threshold_backward__grad_input, (), True, True),
     ('aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor', sigmoid_backward, K_sigmoid_backward, ('pointwise',), True, True),
@@ -7694,6 +15513,47 @@ OPERATORS = (
     ('aten::bitwise_or.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_or__Scalar_Tensor_out, K_bitwise_or__Scalar_Tensor_out, ('generated',), False, False),
     ('aten::bitwise_xor.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_xor__Scalar_out, K_bitwise_xor__Scalar_out, ('generated',), False, False),
     ('aten::bitwise_xor.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_xor__Scalar_Tensor_out, K_bitwise_xor__Scalar_Tensor_out, ('generated',), False, False),
+    ('aten::copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', copysign__Scalar_out, K_copysign__Scalar_out, ('generated',), False, False),
+    ('aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', fmod__Scalar_out, K_fmod__Scalar_out, ('generated',), False, False),
+    ('aten::float_power.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', float_power__Scalar_out, K_float_power__Scalar_out, ('generated',), False, False),
+    ('aten::float_power.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)', float_power__Tensor_Scalar_out, K_float_power__Tensor_Scalar_out, ('generated',), False, False),
+    ('aten::bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_left_shift__Tensor_Scalar_out, K_bitwise_left_shift__Tensor_Scalar_out, ('generated',), False, False),
+    ('aten::bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_left_shift__Scalar_Tensor_out, K_bitwise_left_shift__Scalar_Tensor_out, ('generated',), False, False),
+    ('aten::bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_right_shift__Tensor_Scalar_out, K_bitwise_right_shift__Tensor_Scalar_out, ('generated',), False, False),
+    ('aten::bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', bitwise_right_shift__Scalar_Tensor_out, K_bitwise_right_shift__Scalar_Tensor_out, ('generated',), False, False),
+    ('aten::clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)', clamp_min__out, K_clamp_min__out, ('generated',), False, False),
+    ('aten::clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)', clamp_max__out, K_clamp_max__out, ('generated',), False, False),
+    ('aten::special_zeta.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_zeta__self_scalar_out, K_special_zeta__self_scalar_out, ('generated',), False, False),
+    ('aten::special_zeta.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', special_zeta__other_scalar_out, K_special_zeta__other_scalar_out, ('generated',), False, False),
+    ('aten::special_xlog1py.self_scalar_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', special_xlog1py__self_scalar_out, K_special_xlog1py__self_scalar_out, ('generated',), False, False),
+    ('aten::special_xlog1py.other_scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', special_xlog1py__other_scalar_out, K_special_xlog1py__other_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_t__x_scalar_out, K_special_chebyshev_polynomial_t__x_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_t__n_scalar_out, K_special_chebyshev_polynomial_t__n_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_u__x_scalar_out, K_special_chebyshev_polynomial_u__x_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_u__n_scalar_out, K_special_chebyshev_polynomial_u__n_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_v__x_scalar_out, K_special_chebyshev_polynomial_v__x_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_v__n_scalar_out, K_special_chebyshev_polynomial_v__n_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_w__x_scalar_out, K_special_chebyshev_polynomial_w__x_scalar_out, ('generated',), False, False),
+    ('aten::special_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_chebyshev_polynomial_w__n_scalar_out, K_special_chebyshev_polynomial_w__n_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_t.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_t__x_scalar_out, K_special_shifted_chebyshev_polynomial_t__x_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_t.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_t__n_scalar_out, K_special_shifted_chebyshev_polynomial_t__n_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_u.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_u__x_scalar_out, K_special_shifted_chebyshev_polynomial_u__x_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_u.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_u__n_scalar_out, K_special_shifted_chebyshev_polynomial_u__n_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_v.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_v__x_scalar_out, K_special_shifted_chebyshev_polynomial_v__x_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_v.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_v__n_scalar_out, K_special_shifted_chebyshev_polynomial_v__n_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_w.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_w__x_scalar_out, K_special_shifted_chebyshev_polynomial_w__x_scalar_out, ('generated',), False, False),
+    ('aten::special_shifted_chebyshev_polynomial_w.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_shifted_chebyshev_polynomial_w__n_scalar_out, K_special_shifted_chebyshev_polynomial_w__n_scalar_out, ('generated',), False, False),
+    ('aten::special_hermite_polynomial_h.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_hermite_polynomial_h__x_scalar_out, K_special_hermite_polynomial_h__x_scalar_out, ('generated',), False, False),
+    ('aten::special_hermite_polynomial_h.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_hermite_polynomial_h__n_scalar_out, K_special_hermite_polynomial_h__n_scalar_out, ('generated',), False, False),
+    ('aten::special_hermite_polynomial_he.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_hermite_polynomial_he__x_scalar_out, K_special_hermite_polynomial_he__x_scalar_out, ('generated',), False, False),
+    ('aten::special_hermite_polynomial_he.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_hermite_polynomial_he__n_scalar_out, K_special_hermite_polynomial_he__n_scalar_out, ('generated',), False, False),
+    ('aten::special_laguerre_polynomial_l.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_laguerre_polynomial_l__x_scalar_out, K_special_laguerre_polynomial_l__x_scalar_out, ('generated',), False, False),
+    ('aten::special_laguerre_polynomial_l.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_laguerre_polynomial_l__n_scalar_out, K_special_laguerre_polynomial_l__n_scalar_out, ('generated',), False, False),
+    ('aten::special_legendre_polynomial_p.x_scalar_out(Scalar x, Tensor n, *, Tensor(a!) out) -> Tensor(a!)', special_legendre_polynomial_p__x_scalar_out, K_special_legendre_polynomial_p__x_scalar_out, ('generated',), False, False),
+    ('aten::special_legendre_polynomial_p.n_scalar_out(Tensor x, Scalar n, *, Tensor(a!) out) -> Tensor(a!)', special_legendre_polynomial_p__n_scalar_out, K_special_legendre_polynomial_p__n_scalar_out, ('generated',), False, False),
+    ('aten::celu.out(Tensor self, Scalar alpha=1.0, *, Tensor(a!) out) -> Tensor(a!)', celu__out, K_celu__out, ('generated',), False, False),
+    ('aten::prelu.out(Tensor self, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', prelu__out, K_prelu__out, ('generated',), False, False),
+    ('aten::hardswish_backward.out(Tensor grad_output, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', hardswish_backward__out, K_hardswish_backward__out, ('generated',), False, False),
     ('aten::select_backward.out(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)', select_backward__out, K_select_backward__out, ('generated',), False, False),
     ('aten::slice_backward.out(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step, *, Tensor(a!) out) -> Tensor(a!)', slice_backward__out, K_slice_backward__out, ('generated',), False, False),
     ('aten::diagonal_backward.out(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2, *, Tensor(a!) out) -> Tensor(a!)', diagonal_backward__out, K_diagonal_backward__out, ('generated',), False, False),
@@ -7737,9 +15597,203 @@ for _row in OPERATORS:
 # One row per kernel that the yaml names: operator, dispatch key, and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 KERNELS = (
+    ('aten::isfinite', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:isfinite'),
+    ('aten::isreal', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:isreal'),
+    ('aten::positive', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:positive'),
+    ('aten::absolute', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:absolute'),
+    ('aten::absolute.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:absolute'),
+    ('aten::absolute_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:absolute_'),
+    ('aten::arccos', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccos'),
+    ('aten::arccos.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:arccos'),
+    ('aten::arccos_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccos_'),
+    ('aten::arccosh', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccosh'),
+    ('aten::arccosh.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:arccosh'),
+    ('aten::arccosh_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccosh_'),
+    ('aten::arcsin', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsin'),
+    ('aten::arcsin.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:arcsin'),
+    ('aten::arcsin_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsin_'),
+    ('aten::arcsinh', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsinh'),
+    ('aten::arcsinh.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:arcsinh'),
+    ('aten::arcsinh_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsinh_'),
+    ('aten::arctan', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan'),
+    ('aten::arctan.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:arctan'),
+    ('aten::arctan_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan_'),
+    ('aten::arctanh', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctanh'),
+    ('aten::arctanh.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:arctanh'),
+    ('aten::arctanh_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctanh_'),
+    ('aten::negative', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:negative'),
+    ('aten::negative.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:negative'),
+    ('aten::negative_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:negative_'),
+    ('aten::fix', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:fix'),
+    ('aten::fix.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:fix'),
+    ('aten::fix_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:fix_'),
     ('aten::max.other', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:max_other'),
     ('aten::min.other', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:min_other'),
+    ('aten::ldexp.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:ldexp_Tensor'),
+    ('aten::ldexp.out', 'CompositeExplicitAutograd', 'turnout.native.composites.pointwise:ldexp_out'),
+    ('aten::ldexp_', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:ldexp_'),
+    ('aten::isclose', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:isclose'),
+    ('aten::allclose', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:allclose'),
+    ('aten::equal', 'CompositeImplicitAutograd', 'turnout.native.composites.pointwise:equal'),
+    ('aten::subtract.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:subtract'),
+    ('aten::subtract.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract'),
+    ('aten::subtract.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract'),
+    ('aten::subtract_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract_'),
+    ('aten::subtract_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract_'),
+    ('aten::multiply.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply'),
+    ('aten::multiply.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:multiply'),
+    ('aten::multiply.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply'),
+    ('aten::multiply_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply_'),
+    ('aten::multiply_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply_'),
+    ('aten::divide.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),
+    ('aten::divide.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:divide'),
+    ('aten::divide.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),
+    ('aten::divide.Tensor_mode', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),
+    ('aten::divide.out_mode', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:divide'),
+    ('aten::divide.Scalar_mode', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),
+    ('aten::divide_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),
+    ('aten::divide_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),
+    ('aten::divide_.Tensor_mode', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),
+    ('aten::divide_.Scalar_mode', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),
+    ('aten::true_divide.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide'),
+    ('aten::true_divide.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:true_divide'),
+    ('aten::true_divide.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide'),
+    ('aten::true_divide_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide_'),
+    ('aten::true_divide_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide_'),
+    ('aten::greater.Scalar_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater'),
+    ('aten::greater.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater'),
+    ('aten::greater.Tensor_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater'),
+    ('aten::greater.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater'),
+    ('aten::greater_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_'),
+    ('aten::greater_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_'),
+    ('aten::greater_equal.Scalar_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),
+    ('aten::greater_equal.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),
+    ('aten::greater_equal.Tensor_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),
+    ('aten::greater_equal.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),
+    ('aten::greater_equal_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal_'),
+    ('aten::greater_equal_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal_'),
+    ('aten::less.Scalar_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:less'),
+    ('aten::less.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less'),
+    ('aten::less.Tensor_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:less'),
+    ('aten::less.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less'),
+    ('aten::less_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_'),
+    ('aten::less_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_'),
+    ('aten::less_equal.Scalar_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:less_equal'),
+    ('aten::less_equal.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal'),
+    ('aten::less_equal.Tensor_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:less_equal'),
+    ('aten::less_equal.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal'),
+    ('aten::less_equal_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal_'),
+    ('aten::less_equal_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal_'),
+    ('aten::not_equal.Scalar_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:not_equal'),
+    ('aten::not_equal.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal'),
+    ('aten::not_equal.Tensor_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:not_equal'),
+    ('aten::not_equal.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal'),
+    ('aten::not_equal_.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal_'),
+    ('aten::not_equal_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal_'),
+    ('aten::arctan2', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan2'),
+    ('aten::arctan2.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:arctan2'),
+    ('aten::arctan2_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan2_'),
+    ('aten::clip', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip'),
+    ('aten::clip.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip'),
+    ('aten::clip.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:clip'),
+    ('aten::clip.Tensor_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:clip'),
+    ('aten::clip_', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip_'),
+    ('aten::clip_.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip_'),
+    ('aten::xlogy.OutScalar_Self', 'CompositeExplicitAutograd', 'turnout.native.composites.pointwise:xlogy_OutScalar_Self'),
+    ('aten::xlogy.OutScalar_Other', 'CompositeExplicitAutograd', 'turnout.native.composites.pointwise:xlogy_OutScalar_Other'),
+    ('aten::polygamma_', 'CompositeImplicitAutograd', 'turnout.native.composites.special:polygamma_'),
+    ('aten::mvlgamma.out', 'CompositeExplicitAutograd', 'turnout.native.composites.special:mvlgamma_out'),
+    ('aten::mvlgamma', 'CompositeImplicitAutograd', 'turnout.native.composites.special:mvlgamma'),
+    ('aten::mvlgamma_', 'CompositeImplicitAutograd', 'turnout.native.composites.special:mvlgamma_'),
+    ('aten::logit_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.special:logit_backward_grad_input'),
+    ('aten::logit_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.special:logit_backward'),
+    ('aten::special_ndtr', 'CompositeImplicitAutograd', 'turnout.native.composites.special:special_ndtr'),
+    ('aten::special_ndtr.out', 'CompositeExplicitAutograd', 'turnout.native.composites.special:special_ndtr_out'),
+    ('aten::special_expm1', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_expm1'),
+    ('aten::special_expm1.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_expm1'),
+    ('aten::special_exp2', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_exp2'),
+    ('aten::special_exp2.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_exp2'),
+    ('aten::special_psi', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_psi'),
+    ('aten::special_psi.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_psi'),
+    ('aten::special_digamma', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_digamma'),
+    ('aten::special_digamma.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_digamma'),
+    ('aten::special_gammaln', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_gammaln'),
+    ('aten::special_gammaln.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_gammaln'),
+    ('aten::special_erf', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_erf'),
+    ('aten::special_erf.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_erf'),
+    ('aten::special_erfc', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_erfc'),
+    ('aten::special_erfc.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_erfc'),
+    ('aten::special_erfinv', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_erfinv'),
+    ('aten::special_erfinv.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_erfinv'),
+    ('aten::special_xlogy', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_xlogy'),
+    ('aten::special_xlogy.self_scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_xlogy'),
+    ('aten::special_xlogy.other_scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_xlogy'),
+    ('aten::special_xlogy.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_xlogy'),
+    ('aten::special_xlogy.self_scalar_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_xlogy'),
+    ('aten::special_xlogy.other_scalar_out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_xlogy'),
+    ('aten::special_i0', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_i0'),
+    ('aten::special_i0.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_i0'),
+    ('aten::special_logit', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_logit'),
+    ('aten::special_logit.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_logit'),
+    ('aten::special_polygamma', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_polygamma'),
+    ('aten::special_polygamma.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_polygamma'),
+    ('aten::special_expit', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_expit'),
+    ('aten::special_expit.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_expit'),
+    ('aten::special_sinc', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_sinc'),
+    ('aten::special_sinc.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_sinc'),
+    ('aten::special_round', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_round'),
+    ('aten::special_round.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_round'),
+    ('aten::special_log1p', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_log1p'),
+    ('aten::special_log1p.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_log1p'),
+    ('aten::special_gammainc.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_gammainc'),
+    ('aten::special_gammainc', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_gammainc'),
+    ('aten::special_gammaincc.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_gammaincc'),
+    ('aten::special_gammaincc', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_gammaincc'),
+    ('aten::special_multigammaln', 'CompositeImplicitAutograd', 'turnout.native.composites.aliases:special_multigammaln'),
+    ('aten::special_multigammaln.out', 'CompositeExplicitAutograd', 'turnout.native.composites.aliases:special_multigammaln'),
     ('aten::where', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:where'),
+    ('aten::conj', 'CompositeImplicitAutograd', 'turnout.native.composites.complex:conj'),
+    ('aten::resolve_conj', 'CompositeImplicitAutograd', 'turnout.native.composites.complex:resolve_conj'),
+    ('aten::resolve_neg', 'CompositeImplicitAutograd', 'turnout.native.composites.complex:resolve_neg'),
+    ('aten::real', 'CompositeImplicitAutograd', 'turnout.native.composites.complex:real'),
+    ('aten::imag', 'CompositeImplicitAutograd', 'turnout.native.composites.complex:imag'),
+    ('aten::view_as_real', 'CompositeImplicitAutograd', 'turnout.native.composites.complex:view_as_real'),
+    ('aten::view_as_complex', 'CompositeImplicitAutograd', 'turnout.native.composites.complex:view_as_complex'),
+    ('aten::log_sigmoid.out', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_out'),
+    ('aten::log_sigmoid', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:log_sigmoid'),
+    ('aten::log_sigmoid_forward.output', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_forward_output'),
+    ('aten::log_sigmoid_forward', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_forward'),
+    ('aten::selu', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:selu'),
+    ('aten::selu_', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:selu_'),
+    ('aten::celu', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:celu'),
+    ('aten::celu_', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:celu_'),
+    ('aten::relu6', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:relu6'),
+    ('aten::relu6_', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:relu6_'),
+    ('aten::prelu', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:prelu'),
+    ('aten::rrelu', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:rrelu'),
+    ('aten::rrelu_', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:rrelu_'),
+    ('aten::elu_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:elu_backward_grad_input'),
+    ('aten::elu_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:elu_backward'),
+    ('aten::leaky_relu_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:leaky_relu_backward_grad_input'),
+    ('aten::leaky_relu_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:leaky_relu_backward'),
+    ('aten::hardtanh_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:hardtanh_backward_grad_input'),
+    ('aten::hardtanh_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:hardtanh_backward'),
+    ('aten::hardsigmoid_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:hardsigmoid_backward_grad_input'),
+    ('aten::hardsigmoid_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:hardsigmoid_backward'),
+    ('aten::hardswish_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:hardswish_backward'),
+    ('aten::hardshrink_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:hardshrink_backward_grad_input'),
+    ('aten::hardshrink_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:hardshrink_backward'),
+    ('aten::softshrink_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:softshrink_backward_grad_input'),
+    ('aten::softshrink_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:softshrink_backward'),
+    ('aten::softplus_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:softplus_backward_grad_input'),
+    ('aten::softplus_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:softplus_backward'),
+    ('aten::silu_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:silu_backward_grad_input'),
+    ('aten::silu_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:silu_backward'),
+    ('aten::mish_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:mish_backward'),
+    ('aten::glu_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:glu_backward_grad_input'),
+    ('aten::glu_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:glu_backward'),
+    ('aten::log_sigmoid_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_backward_grad_input'),
+    ('aten::log_sigmoid_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_backward'),
     ('aten::select_backward', 'CompositeExplicitAutograd', 'turnout.native.composites.backward:select_backward'),
     ('aten::slice_backward', 'CompositeExplicitAutograd', 'turnout.native.composites.backward:slice_backward'),
     ('aten::diagonal_backward', 'CompositeExplicitAutograd', 'turnout.native.composites.backward:diagonal_backward'),
@@ -7887,6 +15941,47 @@ KERNELS = (
     ('aten::bitwise_or.Scalar_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bitwise_or.Scalar_Tensor'),
     ('aten::bitwise_xor.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bitwise_xor.Scalar'),
     ('aten::bitwise_xor.Scalar_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bitwise_xor.Scalar_Tensor'),
+    ('aten::copysign.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::copysign.Scalar'),
+    ('aten::fmod.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::fmod.Scalar'),
+    ('aten::float_power.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::float_power.Scalar'),
+    ('aten::float_power.Tensor_Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::float_power.Tensor_Scalar'),
+    ('aten::bitwise_left_shift.Tensor_Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bitwise_left_shift.Tensor_Scalar'),
+    ('aten::bitwise_left_shift.Scalar_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bitwise_left_shift.Scalar_Tensor'),
+    ('aten::bitwise_right_shift.Tensor_Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bitwise_right_shift.Tensor_Scalar'),
+    ('aten::bitwise_right_shift.Scalar_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bitwise_right_shift.Scalar_Tensor'),
+    ('aten::clamp_min.out', 'CompositeExplicitAutograd', 'autogen:out:aten::clamp_min'),
+    ('aten::clamp_max.out', 'CompositeExplicitAutograd', 'autogen:out:aten::clamp_max'),
+    ('aten::special_zeta.self_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_zeta.self_scalar'),
+    ('aten::special_zeta.other_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_zeta.other_scalar'),
+    ('aten::special_xlog1py.self_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_xlog1py.self_scalar'),
+    ('aten::special_xlog1py.other_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_xlog1py.other_scalar'),
+    ('aten::special_chebyshev_polynomial_t.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_t.x_scalar'),
+    ('aten::special_chebyshev_polynomial_t.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_t.n_scalar'),
+    ('aten::special_chebyshev_polynomial_u.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_u.x_scalar'),
+    ('aten::special_chebyshev_polynomial_u.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_u.n_scalar'),
+    ('aten::special_chebyshev_polynomial_v.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_v.x_scalar'),
+    ('aten::special_chebyshev_polynomial_v.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_v.n_scalar'),
+    ('aten::special_chebyshev_polynomial_w.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_w.x_scalar'),
+    ('aten::special_chebyshev_polynomial_w.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_chebyshev_polynomial_w.n_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_t.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_t.x_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_t.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_t.n_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_u.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_u.x_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_u.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_u.n_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_v.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_v.x_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_v.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_v.n_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_w.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_w.x_scalar'),
+    ('aten::special_shifted_chebyshev_polynomial_w.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_shifted_chebyshev_polynomial_w.n_scalar'),
+    ('aten::special_hermite_polynomial_h.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_hermite_polynomial_h.x_scalar'),
+    ('aten::special_hermite_polynomial_h.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_hermite_polynomial_h.n_scalar'),
+    ('aten::special_hermite_polynomial_he.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_hermite_polynomial_he.x_scalar'),
+    ('aten::special_hermite_polynomial_he.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_hermite_polynomial_he.n_scalar'),
+    ('aten::special_laguerre_polynomial_l.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_laguerre_polynomial_l.x_scalar'),
+    ('aten::special_laguerre_polynomial_l.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_laguerre_polynomial_l.n_scalar'),
+    ('aten::special_legendre_polynomial_p.x_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_legendre_polynomial_p.x_scalar'),
+    ('aten::special_legendre_polynomial_p.n_scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_legendre_polynomial_p.n_scalar'),
+    ('aten::celu.out', 'CompositeExplicitAutograd', 'autogen:out:aten::celu'),
+    ('aten::prelu.out', 'CompositeExplicitAutograd', 'autogen:out:aten::prelu'),
+    ('aten::hardswish_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::hardswish_backward'),
     ('aten::select_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::select_backward'),
     ('aten::slice_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::slice_backward'),
     ('aten::diagonal_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::diagonal_backward'),
