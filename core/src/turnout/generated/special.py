@@ -71,7 +71,7 @@ P_special_xlogy = packet('aten', 'special_xlogy')
 P_special_zeta = packet('aten', 'special_zeta')
 
 
-def special_airy_ai(x, *, out=None):
+def airy_ai(x, *, out=None):
     """aten::special_airy_ai, aten::special_airy_ai.out"""
     if out is not None:
         return op_special_airy_ai__out(x, out=out)
@@ -87,7 +87,7 @@ def special_airy_ai(x, *, out=None):
     return kernel(ks, x)
 
 
-def special_bessel_j0(input, *, out=None):
+def bessel_j0(input, *, out=None):
     """aten::special_bessel_j0, aten::special_bessel_j0.out"""
     if out is not None:
         return op_special_bessel_j0__out(input, out=out)
@@ -103,7 +103,7 @@ def special_bessel_j0(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_bessel_j1(input, *, out=None):
+def bessel_j1(input, *, out=None):
     """aten::special_bessel_j1, aten::special_bessel_j1.out"""
     if out is not None:
         return op_special_bessel_j1__out(input, out=out)
@@ -119,7 +119,7 @@ def special_bessel_j1(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_bessel_y0(input, *, out=None):
+def bessel_y0(input, *, out=None):
     """aten::special_bessel_y0, aten::special_bessel_y0.out"""
     if out is not None:
         return op_special_bessel_y0__out(input, out=out)
@@ -135,7 +135,7 @@ def special_bessel_y0(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_bessel_y1(input, *, out=None):
+def bessel_y1(input, *, out=None):
     """aten::special_bessel_y1, aten::special_bessel_y1.out"""
     if out is not None:
         return op_special_bessel_y1__out(input, out=out)
@@ -151,7 +151,7 @@ def special_bessel_y1(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_chebyshev_polynomial_t(x, n, **kwargs):
+def chebyshev_polynomial_t(x, n, **kwargs):
     """aten::special_chebyshev_polynomial_t and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -169,7 +169,7 @@ def special_chebyshev_polynomial_t(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_chebyshev_polynomial_u(x, n, **kwargs):
+def chebyshev_polynomial_u(x, n, **kwargs):
     """aten::special_chebyshev_polynomial_u and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -187,7 +187,7 @@ def special_chebyshev_polynomial_u(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_chebyshev_polynomial_v(x, n, **kwargs):
+def chebyshev_polynomial_v(x, n, **kwargs):
     """aten::special_chebyshev_polynomial_v and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -205,7 +205,7 @@ def special_chebyshev_polynomial_v(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_chebyshev_polynomial_w(x, n, **kwargs):
+def chebyshev_polynomial_w(x, n, **kwargs):
     """aten::special_chebyshev_polynomial_w and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -223,7 +223,7 @@ def special_chebyshev_polynomial_w(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_digamma(input, *, out=None):
+def digamma(input, *, out=None):
     """aten::special_digamma, aten::special_digamma.out"""
     if out is not None:
         return op_special_digamma__out(input, out=out)
@@ -239,7 +239,7 @@ def special_digamma(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_entr(input, *, out=None):
+def entr(input, *, out=None):
     """aten::special_entr, aten::special_entr.out"""
     if out is not None:
         return op_special_entr__out(input, out=out)
@@ -255,7 +255,7 @@ def special_entr(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_erf(input, *, out=None):
+def erf(input, *, out=None):
     """aten::special_erf, aten::special_erf.out"""
     if out is not None:
         return op_special_erf__out(input, out=out)
@@ -271,7 +271,7 @@ def special_erf(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_erfc(input, *, out=None):
+def erfc(input, *, out=None):
     """aten::special_erfc, aten::special_erfc.out"""
     if out is not None:
         return op_special_erfc__out(input, out=out)
@@ -287,7 +287,7 @@ def special_erfc(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_erfcx(input, *, out=None):
+def erfcx(input, *, out=None):
     """aten::special_erfcx, aten::special_erfcx.out"""
     if out is not None:
         return op_special_erfcx__out(input, out=out)
@@ -303,7 +303,7 @@ def special_erfcx(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_erfinv(input, *, out=None):
+def erfinv(input, *, out=None):
     """aten::special_erfinv, aten::special_erfinv.out"""
     if out is not None:
         return op_special_erfinv__out(input, out=out)
@@ -319,7 +319,7 @@ def special_erfinv(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_exp2(input, *, out=None):
+def exp2(input, *, out=None):
     """aten::special_exp2, aten::special_exp2.out"""
     if out is not None:
         return op_special_exp2__out(input, out=out)
@@ -335,7 +335,7 @@ def special_exp2(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_expit(input, *, out=None):
+def expit(input, *, out=None):
     """aten::special_expit, aten::special_expit.out"""
     if out is not None:
         return op_special_expit__out(input, out=out)
@@ -351,7 +351,7 @@ def special_expit(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_expm1(input, *, out=None):
+def expm1(input, *, out=None):
     """aten::special_expm1, aten::special_expm1.out"""
     if out is not None:
         return op_special_expm1__out(input, out=out)
@@ -367,7 +367,7 @@ def special_expm1(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_gammainc(input, other, *, out=None):
+def gammainc(input, other, *, out=None):
     """aten::special_gammainc, aten::special_gammainc.out"""
     if out is not None:
         return op_special_gammainc__out(input, other, out=out)
@@ -383,7 +383,7 @@ def special_gammainc(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def special_gammaincc(input, other, *, out=None):
+def gammaincc(input, other, *, out=None):
     """aten::special_gammaincc, aten::special_gammaincc.out"""
     if out is not None:
         return op_special_gammaincc__out(input, other, out=out)
@@ -399,7 +399,7 @@ def special_gammaincc(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def special_gammaln(input, *, out=None):
+def gammaln(input, *, out=None):
     """aten::special_gammaln, aten::special_gammaln.out"""
     if out is not None:
         return op_special_gammaln__out(input, out=out)
@@ -415,7 +415,7 @@ def special_gammaln(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_hermite_polynomial_h(x, n, **kwargs):
+def hermite_polynomial_h(x, n, **kwargs):
     """aten::special_hermite_polynomial_h and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -433,7 +433,7 @@ def special_hermite_polynomial_h(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_hermite_polynomial_he(x, n, **kwargs):
+def hermite_polynomial_he(x, n, **kwargs):
     """aten::special_hermite_polynomial_he and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -451,7 +451,7 @@ def special_hermite_polynomial_he(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_i0(input, *, out=None):
+def i0(input, *, out=None):
     """aten::special_i0, aten::special_i0.out"""
     if out is not None:
         return op_special_i0__out(input, out=out)
@@ -467,7 +467,7 @@ def special_i0(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_i0e(input, *, out=None):
+def i0e(input, *, out=None):
     """aten::special_i0e, aten::special_i0e.out"""
     if out is not None:
         return op_special_i0e__out(input, out=out)
@@ -483,7 +483,7 @@ def special_i0e(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_i1(input, *, out=None):
+def i1(input, *, out=None):
     """aten::special_i1, aten::special_i1.out"""
     if out is not None:
         return op_special_i1__out(input, out=out)
@@ -499,7 +499,7 @@ def special_i1(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_i1e(input, *, out=None):
+def i1e(input, *, out=None):
     """aten::special_i1e, aten::special_i1e.out"""
     if out is not None:
         return op_special_i1e__out(input, out=out)
@@ -515,7 +515,7 @@ def special_i1e(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_laguerre_polynomial_l(x, n, **kwargs):
+def laguerre_polynomial_l(x, n, **kwargs):
     """aten::special_laguerre_polynomial_l and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -533,7 +533,7 @@ def special_laguerre_polynomial_l(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_legendre_polynomial_p(x, n, **kwargs):
+def legendre_polynomial_p(x, n, **kwargs):
     """aten::special_legendre_polynomial_p and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -551,7 +551,7 @@ def special_legendre_polynomial_p(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_log1p(input, *, out=None):
+def log1p(input, *, out=None):
     """aten::special_log1p, aten::special_log1p.out"""
     if out is not None:
         return op_special_log1p__out(input, out=out)
@@ -567,7 +567,7 @@ def special_log1p(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_log_ndtr(input, *, out=None):
+def log_ndtr(input, *, out=None):
     """aten::special_log_ndtr, aten::special_log_ndtr.out"""
     if out is not None:
         return op_special_log_ndtr__out(input, out=out)
@@ -583,7 +583,7 @@ def special_log_ndtr(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_logit(input, eps=None, *, out=None):
+def logit(input, eps=None, *, out=None):
     """aten::special_logit, aten::special_logit.out"""
     if out is not None:
         return op_special_logit__out(input, eps, out=out)
@@ -600,7 +600,7 @@ def special_logit(input, eps=None, *, out=None):
     return kernel(ks, input, eps)
 
 
-def special_modified_bessel_i0(input, *, out=None):
+def modified_bessel_i0(input, *, out=None):
     """aten::special_modified_bessel_i0, aten::special_modified_bessel_i0.out"""
     if out is not None:
         return op_special_modified_bessel_i0__out(input, out=out)
@@ -616,7 +616,7 @@ def special_modified_bessel_i0(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_modified_bessel_i1(input, *, out=None):
+def modified_bessel_i1(input, *, out=None):
     """aten::special_modified_bessel_i1, aten::special_modified_bessel_i1.out"""
     if out is not None:
         return op_special_modified_bessel_i1__out(input, out=out)
@@ -632,7 +632,7 @@ def special_modified_bessel_i1(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_modified_bessel_k0(input, *, out=None):
+def modified_bessel_k0(input, *, out=None):
     """aten::special_modified_bessel_k0, aten::special_modified_bessel_k0.out"""
     if out is not None:
         return op_special_modified_bessel_k0__out(input, out=out)
@@ -648,7 +648,7 @@ def special_modified_bessel_k0(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_modified_bessel_k1(input, *, out=None):
+def modified_bessel_k1(input, *, out=None):
     """aten::special_modified_bessel_k1, aten::special_modified_bessel_k1.out"""
     if out is not None:
         return op_special_modified_bessel_k1__out(input, out=out)
@@ -664,7 +664,7 @@ def special_modified_bessel_k1(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_multigammaln(input, p, *, out=None):
+def multigammaln(input, p, *, out=None):
     """aten::special_multigammaln, aten::special_multigammaln.out"""
     if out is not None:
         return op_special_multigammaln__out(input, p, out=out)
@@ -681,7 +681,7 @@ def special_multigammaln(input, p, *, out=None):
     return kernel(ks, input, p)
 
 
-def special_ndtr(input, *, out=None):
+def ndtr(input, *, out=None):
     """aten::special_ndtr, aten::special_ndtr.out"""
     if out is not None:
         return op_special_ndtr__out(input, out=out)
@@ -697,7 +697,7 @@ def special_ndtr(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_ndtri(input, *, out=None):
+def ndtri(input, *, out=None):
     """aten::special_ndtri, aten::special_ndtri.out"""
     if out is not None:
         return op_special_ndtri__out(input, out=out)
@@ -713,7 +713,7 @@ def special_ndtri(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_polygamma(n, input, *, out=None):
+def polygamma(n, input, *, out=None):
     """aten::special_polygamma, aten::special_polygamma.out"""
     if out is not None:
         return op_special_polygamma__out(n, input, out=out)
@@ -730,7 +730,7 @@ def special_polygamma(n, input, *, out=None):
     return kernel(ks, n, input)
 
 
-def special_psi(input, *, out=None):
+def psi(input, *, out=None):
     """aten::special_psi, aten::special_psi.out"""
     if out is not None:
         return op_special_psi__out(input, out=out)
@@ -746,7 +746,7 @@ def special_psi(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_round(input, *, decimals=0, out=None):
+def round(input, *, decimals=0, out=None):
     """aten::special_round, aten::special_round.out"""
     if out is not None:
         return op_special_round__out(input, decimals=decimals, out=out)
@@ -763,7 +763,7 @@ def special_round(input, *, decimals=0, out=None):
     return kernel(ks, input, decimals)
 
 
-def special_scaled_modified_bessel_k0(x, *, out=None):
+def scaled_modified_bessel_k0(x, *, out=None):
     """aten::special_scaled_modified_bessel_k0, aten::special_scaled_modified_bessel_k0.out"""
     if out is not None:
         return op_special_scaled_modified_bessel_k0__out(x, out=out)
@@ -779,7 +779,7 @@ def special_scaled_modified_bessel_k0(x, *, out=None):
     return kernel(ks, x)
 
 
-def special_scaled_modified_bessel_k1(x, *, out=None):
+def scaled_modified_bessel_k1(x, *, out=None):
     """aten::special_scaled_modified_bessel_k1, aten::special_scaled_modified_bessel_k1.out"""
     if out is not None:
         return op_special_scaled_modified_bessel_k1__out(x, out=out)
@@ -795,7 +795,7 @@ def special_scaled_modified_bessel_k1(x, *, out=None):
     return kernel(ks, x)
 
 
-def special_shifted_chebyshev_polynomial_t(x, n, **kwargs):
+def shifted_chebyshev_polynomial_t(x, n, **kwargs):
     """aten::special_shifted_chebyshev_polynomial_t and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -813,7 +813,7 @@ def special_shifted_chebyshev_polynomial_t(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_shifted_chebyshev_polynomial_u(x, n, **kwargs):
+def shifted_chebyshev_polynomial_u(x, n, **kwargs):
     """aten::special_shifted_chebyshev_polynomial_u and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -831,7 +831,7 @@ def special_shifted_chebyshev_polynomial_u(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_shifted_chebyshev_polynomial_v(x, n, **kwargs):
+def shifted_chebyshev_polynomial_v(x, n, **kwargs):
     """aten::special_shifted_chebyshev_polynomial_v and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -849,7 +849,7 @@ def special_shifted_chebyshev_polynomial_v(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_shifted_chebyshev_polynomial_w(x, n, **kwargs):
+def shifted_chebyshev_polynomial_w(x, n, **kwargs):
     """aten::special_shifted_chebyshev_polynomial_w and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -867,7 +867,7 @@ def special_shifted_chebyshev_polynomial_w(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def special_sinc(input, *, out=None):
+def sinc(input, *, out=None):
     """aten::special_sinc, aten::special_sinc.out"""
     if out is not None:
         return op_special_sinc__out(input, out=out)
@@ -883,7 +883,7 @@ def special_sinc(input, *, out=None):
     return kernel(ks, input)
 
 
-def special_spherical_bessel_j0(x, *, out=None):
+def spherical_bessel_j0(x, *, out=None):
     """aten::special_spherical_bessel_j0, aten::special_spherical_bessel_j0.out"""
     if out is not None:
         return op_special_spherical_bessel_j0__out(x, out=out)
@@ -899,7 +899,7 @@ def special_spherical_bessel_j0(x, *, out=None):
     return kernel(ks, x)
 
 
-def special_xlog1py(input, other, **kwargs):
+def xlog1py(input, other, **kwargs):
     """aten::special_xlog1py and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -917,7 +917,7 @@ def special_xlog1py(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def special_xlogy(input, other, **kwargs):
+def xlogy(input, other, **kwargs):
     """aten::special_xlogy and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -935,7 +935,7 @@ def special_xlogy(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def special_zeta(input, other, **kwargs):
+def zeta(input, other, **kwargs):
     """aten::special_zeta and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
@@ -953,4 +953,4 @@ def special_zeta(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-__all__ = ['special_airy_ai', 'special_bessel_j0', 'special_bessel_j1', 'special_bessel_y0', 'special_bessel_y1', 'special_chebyshev_polynomial_t', 'special_chebyshev_polynomial_u', 'special_chebyshev_polynomial_v', 'special_chebyshev_polynomial_w', 'special_digamma', 'special_entr', 'special_erf', 'special_erfc', 'special_erfcx', 'special_erfinv', 'special_exp2', 'special_expit', 'special_expm1', 'special_gammainc', 'special_gammaincc', 'special_gammaln', 'special_hermite_polynomial_h', 'special_hermite_polynomial_he', 'special_i0', 'special_i0e', 'special_i1', 'special_i1e', 'special_laguerre_polynomial_l', 'special_legendre_polynomial_p', 'special_log1p', 'special_log_ndtr', 'special_logit', 'special_modified_bessel_i0', 'special_modified_bessel_i1', 'special_modified_bessel_k0', 'special_modified_bessel_k1', 'special_multigammaln', 'special_ndtr', 'special_ndtri', 'special_polygamma', 'special_psi', 'special_round', 'special_scaled_modified_bessel_k0', 'special_scaled_modified_bessel_k1', 'special_shifted_chebyshev_polynomial_t', 'special_shifted_chebyshev_polynomial_u', 'special_shifted_chebyshev_polynomial_v', 'special_shifted_chebyshev_polynomial_w', 'special_sinc', 'special_spherical_bessel_j0', 'special_xlog1py', 'special_xlogy', 'special_zeta']
+__all__ = ['airy_ai', 'bessel_j0', 'bessel_j1', 'bessel_y0', 'bessel_y1', 'chebyshev_polynomial_t', 'chebyshev_polynomial_u', 'chebyshev_polynomial_v', 'chebyshev_polynomial_w', 'digamma', 'entr', 'erf', 'erfc', 'erfcx', 'erfinv', 'exp2', 'expit', 'expm1', 'gammainc', 'gammaincc', 'gammaln', 'hermite_polynomial_h', 'hermite_polynomial_he', 'i0', 'i0e', 'i1', 'i1e', 'laguerre_polynomial_l', 'legendre_polynomial_p', 'log1p', 'log_ndtr', 'logit', 'modified_bessel_i0', 'modified_bessel_i1', 'modified_bessel_k0', 'modified_bessel_k1', 'multigammaln', 'ndtr', 'ndtri', 'polygamma', 'psi', 'round', 'scaled_modified_bessel_k0', 'scaled_modified_bessel_k1', 'shifted_chebyshev_polynomial_t', 'shifted_chebyshev_polynomial_u', 'shifted_chebyshev_polynomial_v', 'shifted_chebyshev_polynomial_w', 'sinc', 'spherical_bessel_j0', 'xlog1py', 'xlogy', 'zeta']
