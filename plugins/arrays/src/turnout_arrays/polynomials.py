@@ -1,7 +1,7 @@
 """Orthogonal polynomials, by their three-term recurrences.
 
 The degree `n` is a number for each element, cut to an integer; polynomials of negative degree are 0. Source: Abramowitz and
-Stegun, Handbook of Mathematical Functions, table 22.7. Everything is computed in float64.
+Stegun, Handbook of Mathematical Functions, table 22.7.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def kernels(xp: Any) -> Table:
 
     def polynomial(first: Any, step: Step, shifted: bool) -> Any:
         def kernel(x: Any, n: Any, out: Any) -> Any:
-            at = widen(xp, number_as(xp, x, out.dtype)).astype(xp.float64)
-            degree = xp.trunc(widen(xp, number_as(xp, n, out.dtype)).astype(xp.float64))
+            at = widen(xp, number_as(xp, x, out.dtype))
+            degree = xp.trunc(widen(xp, number_as(xp, n, out.dtype)))
             at = xp.broadcast_to(2 * at - 1 if shifted else at, out.shape)
             before, last = xp.ones_like(at), first(at)
             value = xp.where(degree == 0, before, xp.where(degree == 1, last, 0.0))

@@ -1,7 +1,7 @@
 """Operators under a second name.
 
-An alias serves all its overloads by the packet it stands for, which chooses among its own; so it differentiates, and is batched and
-traced, as that one.
+An alias serves all its overloads by the packet it stands for, which chooses among its own; so it differentiates, and is batched
+and traced, as that one.
 """
 
 from __future__ import annotations
