@@ -69,7 +69,7 @@ class Conversions:
 
     def __rdiv__(self: Any, other: Any) -> Tensor:
         """other / self, under the name that Python 2 had."""
-        return self.__rtruediv__(other)  # type: ignore[no-any-return]
+        return self.reciprocal() * other  # type: ignore[no-any-return]
 
     def type_as(self: Any, other: Tensor) -> Tensor:
         """As the dtype and on the device of `other`."""

@@ -35,11 +35,11 @@ def check_layout(layout: Any) -> None:
         raise TurnoutError(f"layout must be turnout.strided, got {layout!r}")
 
 
-def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> Sizes | None:
+def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> tuple[int, ...] | None:
     """The strides that a memory format gives a new tensor of this shape, None for row-major ones.
 
-    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises TurnoutError for a format that does
-    not exist or that is for another number of dimensions.
+    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises TurnoutError for a format
+    that does not exist or that is for another number of dimensions.
     """
     if memory_format is None or memory_format == "preserve_format":
         return None if tensor is None else preserved_strides(tensor)

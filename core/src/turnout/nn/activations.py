@@ -6,7 +6,6 @@ refused where a result would not be one (DTypeError).
 
 from __future__ import annotations
 
-from turnout.errors import CallError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
 
@@ -36,7 +35,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x above 0, alpha (exp(x / alpha) - 1) below. Raises TurnoutError for alpha 0."""
+    """x above 0, alpha (exp(x / alpha) - 1) below. Raises ArgumentError for alpha 0."""
     return _functions.celu_(input, alpha) if inplace else _functions.celu(input, alpha)
 
 
@@ -46,7 +45,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x between the limits, which may not cross (TurnoutError), and the nearer limit outside."""
+    """x between the limits, which may not cross (ArgumentError), and the nearer limit outside."""
     return _generated.hardtanh_(input, min_val, max_val) if inplace else _generated.hardtanh(input, min_val, max_val)
 
 
@@ -78,8 +77,6 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along `dim` times the sigmoid of the second. Raises ShapeError for an odd length."""
-    if not input.shape:
-        raise CallError("glu: a tensor without dimensions cannot be halved")
     return _generated.glu(input, dim)
 
 
@@ -106,7 +103,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by lambd, which is not negative (TurnoutError); 0 where it would pass it."""
+    """x moved towards 0 by lambd, which is not negative (ArgumentError); 0 where it would pass it."""
     return _generated.softshrink(input, lambd)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, INT
-from turnout.errors import DTypeError, ShapeError, TurnoutError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.shapes.extents import broadcast, layout, wrap_dim
 from turnout.shapes.pointwise import one_tensor, refuse
 from turnout.shapes.promotion import result_type
@@ -32,7 +32,7 @@ def gelu(self: Tensor, approximate: str = "none") -> Out | Result:
 
 def _approximation(word: str) -> None:
     if word not in ("none", "tanh"):
-        raise TurnoutError(f"gelu: approximate must be 'none' or 'tanh', got {word!r}")
+        raise ArgumentError(f"gelu: approximate must be 'none' or 'tanh', got {word!r}")
 
 
 def silu(self: Tensor) -> Out | Result:
@@ -49,7 +49,7 @@ def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
     if not dtype.is_signed and (min_val < 0 or max_val < 0):
         raise DTypeError(f"hardtanh: {dtype.name} has no negative limits, got {min_val} and {max_val}")
     if min_val > max_val:
-        raise TurnoutError(f"hardtanh: min_val must not be above max_val, got {min_val} and {max_val}")
+        raise ArgumentError(f"hardtanh: min_val must not be above max_val, got {min_val} and {max_val}")
     return one_tensor(self, dtype, dtype)
 
 
@@ -58,7 +58,7 @@ def softshrink(self: Tensor, lambd: Any = 0.5) -> Out | Result:
     dtype = self.dtype
     refuse(dtype, "softshrink", BOOL, INT, COMPLEX)
     if lambd < 0:
-        raise TurnoutError(f"softshrink: lambd must not be negative, got {lambd}")
+        raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
     return one_tensor(self, dtype, dtype)
 
 

@@ -6,7 +6,7 @@ The usual case (equal dtypes) answers with a bare `Out`; casts are named only wh
 from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, float32, float64, int32
-from turnout.errors import CallError, DTypeError, ShapeError, TurnoutError
+from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
 from turnout.shapes.extents import broadcast, broadcast_all, layout
 from turnout.shapes.promotion import common_dtype, fitted, float_dtype, result_type
 from turnout.shapes.specs import Out, Result
@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 # ---- one argument
 
 
-def one_tensor(self: Tensor, computed: DType, given: DType, dtype: DType | None = None) -> Out | Result:
+def one_tensor(
+    self: Tensor, computed: DType, given: DType, dtype: DType | None = None, argument: str = "self"
+) -> Out | Result:
+    """The answer for a tensor of dtype `given` that is computed in `computed` and gives `dtype` (None: the same)."""
     shape = self.array.shape
     out = Out(shape, computed if dtype is None else dtype, layout(shape, self))
-    return out if computed is given else Result(out, {"self": computed})
+    return out if computed is given else Result(out, {argument: computed})
 
 
 def refuse(dtype: DType, name: str, *categories: int) -> None:
+    """Raise DTypeError for a dtype of one of the categories."""
     if dtype.category in categories:
         raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
 
@@ -66,12 +70,13 @@ def floating(self: Tensor) -> Out | Result:
     return one_tensor(self, float_dtype(dtype), dtype)
 
 
-def floating_real(name: str) -> Callable[..., Out | Result]:
-    """The shape function of a function that is not defined for complex tensors; what follows `self` does not matter."""
+def floating_real(name: str, argument: str = "self") -> Callable[..., Out | Result]:
+    """The shape function of a function that is not defined for complex tensors; what follows `argument` does not matter."""
 
     def shape(self: Tensor, *rest: Any) -> Out | Result:
-        refuse(self.dtype, name, COMPLEX)
-        return floating(self)
+        dtype = self.dtype
+        refuse(dtype, name, COMPLEX)
+        return one_tensor(self, float_dtype(dtype), dtype, argument=argument)
 
     return shape
 
@@ -117,7 +122,7 @@ def frexp(self: Tensor) -> tuple[Out, Out]:
 def polygamma(n: int, self: Tensor) -> Out | Result:
     """The n-th derivative of digamma, n >= 0."""
     if n < 0:
-        raise TurnoutError(f"polygamma: n must not be negative, got {n}")
+        raise ArgumentError(f"polygamma: n must not be negative, got {n}")
     refuse(self.dtype, "polygamma", COMPLEX)
     return floating(self)
 
@@ -229,7 +234,7 @@ def div_mode(self: Any, other: Any, rounding_mode: str | None) -> Out | Result:
     if rounding_mode is None:
         return div(self, other)
     if rounding_mode not in ("trunc", "floor"):
-        raise TurnoutError(f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
+        raise ArgumentError(f"div: rounding_mode must be None, 'trunc' or 'floor', got {rounding_mode!r}")
     return integer_division(self, other)
 
 
@@ -238,7 +243,7 @@ def integer_division(self: Any, other: Any) -> Out | Result:
     computed = common_dtype(self, other)
     refuse(computed, "rounded division", BOOL, COMPLEX)
     if computed.category == INT and not isinstance(other, Tensor) and other == 0:
-        raise TurnoutError("integer division by zero")
+        raise ArgumentError("integer division by zero")
     return two_operands(self, other, computed)
 
 
@@ -247,7 +252,7 @@ def pow(self: Any, other: Any) -> Out | Result:
     computed = common_dtype(self, other)
     refuse(computed, "pow", BOOL)
     if computed.category == INT and other.__class__ is int and other < 0:
-        raise TurnoutError(
+        raise ArgumentError(
             "pow: integers to negative integer powers have no integer result; convert to a float dtype first"
         )
     return two_operands(self, other, computed, names=("self", "exponent"))

@@ -30,10 +30,12 @@ def functions(xp: Any) -> Table:
         return store(xp, out, xp.where(zero, 1, xp.sin(angle) / xp.where(zero, 1, angle)), self.dtype)
 
     def logit(self: Any, eps: float | None, out: Any) -> Any:
-        x = widen(xp, self)
+        # Two-byte floats are rounded after every step, as PyTorch does: the result is that of the rounded odds.
+        one = xp.ones((), self.dtype)
+        x = self
         if eps is not None:
-            x = xp.minimum(xp.maximum(x, eps), 1 - eps)
-        return store(xp, out, xp.log(x / (1 - x)))
+            x = xp.minimum(xp.maximum(x, number_as(xp, eps, x.dtype)), number_as(xp, 1 - eps, x.dtype))
+        return store(xp, out, xp.log(x / (one - x)))
 
     def entropy(self: Any, out: Any) -> Any:
         x = widen(xp, self)

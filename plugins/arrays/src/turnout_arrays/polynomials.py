@@ -1,7 +1,8 @@
 """Orthogonal polynomials, by their three-term recurrences.
 
 The degree `n` is a number for each element, cut to an integer; polynomials of negative degree are 0. Source: Abramowitz and
-Stegun, Handbook of Mathematical Functions, table 22.7.
+Stegun, Handbook of Mathematical Functions, table 22.7. Computed in float64: cancellation
+leaves few digits of float32.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from turnout_arrays.numbers import number_as, store, widen
+from turnout_arrays.numbers import number_as, store
 from turnout_arrays.pointwise import Table, row
 
 # p[k + 1] from the degree k, x, p[k] and p[k - 1].
@@ -60,8 +61,8 @@ def kernels(xp: Any) -> Table:
 
     def polynomial(first: Any, step: Step, shifted: bool) -> Any:
         def kernel(x: Any, n: Any, out: Any) -> Any:
-            at = widen(xp, number_as(xp, x, out.dtype))
-            degree = xp.trunc(widen(xp, number_as(xp, n, out.dtype)))
+            at = number_as(xp, x, out.dtype).astype(xp.float64)
+            degree = xp.trunc(number_as(xp, n, out.dtype).astype(xp.float64))
             at = xp.broadcast_to(2 * at - 1 if shifted else at, out.shape)
             before, last = xp.ones_like(at), first(at)
             value = xp.where(degree == 0, before, xp.where(degree == 1, last, 0.0))

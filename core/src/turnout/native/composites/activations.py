@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import BOOL, COMPLEX, INT, DType
-from turnout.errors import DTypeError, ShapeError, TurnoutError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.composites.outputs import into_out
 
@@ -42,7 +42,7 @@ def celu_(self: Tensor, alpha: Any = 1.0) -> Tensor:
 
 def _inverse(alpha: Any) -> float:
     if alpha == 0:
-        raise TurnoutError("celu: alpha must not be 0")
+        raise ArgumentError("celu: alpha must not be 0")
     return 1.0 / alpha  # type: ignore[no-any-return]
 
 
@@ -128,7 +128,7 @@ def rrelu_(
 def _limits(self: Tensor, lower: Any, upper: Any) -> None:
     _only_floats(self.dtype, "rrelu")
     if not lower <= upper:
-        raise TurnoutError(f"rrelu: lower must not be above upper, got {lower} and {upper}")
+        raise ArgumentError(f"rrelu: lower must not be above upper, got {lower} and {upper}")
 
 
 # ---- backwards
@@ -141,7 +141,7 @@ def elu_backward(
     x = self_or_result
     if is_result:
         if alpha < 0:
-            raise TurnoutError(f"elu_backward: alpha must not be negative where the result is given, got {alpha}")
+            raise ArgumentError(f"elu_backward: alpha must not be negative where the result is given, got {alpha}")
         below = aten.mul__Scalar(aten.add__Scalar(x, alpha * scale), input_scale)
     else:
         below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(x, input_scale)), input_scale * alpha * scale)
@@ -153,7 +153,7 @@ def elu_backward(
 def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: Any, self_is_result: bool) -> Tensor:
     """The slope below 0; of the result's sign where that is given, so that the slope may not be negative."""
     if self_is_result and negative_slope < 0:
-        raise TurnoutError(
+        raise ArgumentError(
             f"leaky_relu_backward: negative_slope must not be negative where the result is given, got {negative_slope}"
         )
     below = aten.mul__Scalar(grad_output, negative_slope)

@@ -169,12 +169,13 @@ def _zero_dims(name: str, value: Tensor) -> None:
 
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` where the mask is true, in self's dtype; both are broadcast."""
+    is_complex = value.dtype.category == COMPLEX if isinstance(value, Tensor) else isinstance(value, complex)
+    if is_complex and self.dtype.category != COMPLEX:
+        raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
     if isinstance(value, Tensor):
         _zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
     else:
-        if isinstance(value, complex) and self.dtype.category != COMPLEX:
-            raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
         made = aten.where__ScalarSelf(mask, value, self)
     return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
 

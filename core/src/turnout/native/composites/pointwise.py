@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
-from turnout.errors import DTypeError
+from turnout.errors import ArgumentError, DTypeError
 from turnout.generated import operators as aten
 from turnout.native.composites.outputs import into_out
 
@@ -55,7 +55,7 @@ def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-0
     if self.dtype is not other.dtype:
         raise DTypeError(f"isclose: self and other must have one dtype, got {self.dtype.name} and {other.dtype.name}")
     if rtol < 0 or atol < 0:
-        raise ValueError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
+        raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}")
     close: Tensor = aten.eq__Tensor(self, other)
     category = self.dtype.category
     if equal_nan and category >= FLOAT:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, get_default_dtype
-from turnout.errors import TurnoutError
+from turnout.errors import ArgumentError
 from turnout.generated import operators as aten
 from turnout.native.composites.outputs import into_out
 
@@ -23,7 +23,7 @@ def polygamma_(self: Tensor, n: int) -> Tensor:
 def mvlgamma(self: Tensor, p: int) -> Tensor:
     """The log of the multivariate gamma function of dimension p >= 1; self is above (p - 1) / 2."""
     if p < 1:
-        raise TurnoutError(f"mvlgamma: p must be at least 1, got {p}")
+        raise ArgumentError(f"mvlgamma: p must be at least 1, got {p}")
     x = self if self.dtype.category >= FLOAT else aten.to__dtype(self, get_default_dtype())
     total: Tensor = aten.lgamma(x)
     for i in range(1, p):
