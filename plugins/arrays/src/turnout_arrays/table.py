@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import indexing, linalg, losses, pointwise, reductions
+from turnout_arrays import activations, elementary, indexing, linalg, losses, pointwise, polynomials, reductions
 
-MODULES = (pointwise, reductions, linalg, losses, indexing)
+MODULES = (pointwise, elementary, activations, polynomials, reductions, linalg, losses, indexing)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

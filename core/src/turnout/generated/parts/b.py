@@ -18,10 +18,14 @@ from turnout.bindings import (
 
 P_bernoulli = packet('aten', 'bernoulli')
 P_bitwise_and = packet('aten', 'bitwise_and')
+P_bitwise_left_shift = packet('aten', 'bitwise_left_shift')
 P_bitwise_or = packet('aten', 'bitwise_or')
+P_bitwise_right_shift = packet('aten', 'bitwise_right_shift')
 P_bitwise_xor = packet('aten', 'bitwise_xor')
 P_bitwise_and_ = packet('aten', 'bitwise_and_')
+P_bitwise_left_shift_ = packet('aten', 'bitwise_left_shift_')
 P_bitwise_or_ = packet('aten', 'bitwise_or_')
+P_bitwise_right_shift_ = packet('aten', 'bitwise_right_shift_')
 P_bitwise_xor_ = packet('aten', 'bitwise_xor_')
 
 K_bitwise_not = {}
@@ -306,6 +310,168 @@ def op_bitwise_xor__Tensor_out(self, other, *, out):
         return miss('aten::bitwise_xor.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_bitwise_left_shift__Tensor = {}
+def op_bitwise_left_shift__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift__Tensor_out = {}
+def op_bitwise_left_shift__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_left_shift__Tensor_Scalar = {}
+def op_bitwise_left_shift__Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_left_shift.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift__Scalar_Tensor = {}
+def op_bitwise_left_shift__Scalar_Tensor(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_left_shift.Scalar_Tensor', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Scalar_Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift___Tensor = {}
+def op_bitwise_left_shift___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_left_shift___Tensor_Scalar = {}
+def op_bitwise_left_shift___Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_left_shift_.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift___Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift_.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift__Tensor = {}
+def op_bitwise_right_shift__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift__Tensor_out = {}
+def op_bitwise_right_shift__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_right_shift__Tensor_Scalar = {}
+def op_bitwise_right_shift__Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_right_shift.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift__Scalar_Tensor = {}
+def op_bitwise_right_shift__Scalar_Tensor(self, other):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_right_shift.Scalar_Tensor', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Scalar_Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift___Tensor = {}
+def op_bitwise_right_shift___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_bitwise_right_shift___Tensor_Scalar = {}
+def op_bitwise_right_shift___Tensor_Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_right_shift_.Tensor_Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift___Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift_.Tensor_Scalar', (self, other))
+    return kernel(ks, self, other)
+
 K_bmm = {}
 def op_bmm(self, mat2):
     state = DISPATCH()
@@ -463,6 +629,62 @@ def op_bitwise_xor__Scalar_Tensor_out(self, other, *, out):
         return miss('aten::bitwise_xor.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_bitwise_left_shift__Tensor_Scalar_out = {}
+def op_bitwise_left_shift__Tensor_Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_left_shift.Tensor_Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Tensor_Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_left_shift__Scalar_Tensor_out = {}
+def op_bitwise_left_shift__Scalar_Tensor_out(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_left_shift.Scalar_Tensor_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_left_shift.Scalar_Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_right_shift__Tensor_Scalar_out = {}
+def op_bitwise_right_shift__Tensor_Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::bitwise_right_shift.Tensor_Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Tensor_Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_bitwise_right_shift__Scalar_Tensor_out = {}
+def op_bitwise_right_shift__Scalar_Tensor_out(self, other, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bitwise_right_shift.Scalar_Tensor_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bitwise_right_shift.Scalar_Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
 K_bernoulli__out = {}
 def op_bernoulli__out(self, *, generator=None, out):
     state = DISPATCH()
@@ -515,6 +737,24 @@ def bitwise_and(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def bitwise_left_shift(input, other, **kwargs):
+    """aten::bitwise_left_shift.Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_bitwise_left_shift(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_left_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_bitwise_left_shift(input, other)
+    return kernel(ks, input, other)
+
+
 def bitwise_not(input, *, out=None):
     """aten::bitwise_not, aten::bitwise_not.out"""
     if out is not None:
@@ -546,6 +786,24 @@ def bitwise_or(input, other, **kwargs):
         kernel = None
     if kernel is None:
         return P_bitwise_or(input, other)
+    return kernel(ks, input, other)
+
+
+def bitwise_right_shift(input, other, **kwargs):
+    """aten::bitwise_right_shift.Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_bitwise_right_shift(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bitwise_right_shift__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_bitwise_right_shift(input, other)
     return kernel(ks, input, other)
 
 
@@ -630,6 +888,34 @@ class methods:
             return P_bitwise_and_(self, other)
         return kernel(ks, self, other)
 
+    def bitwise_left_shift(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_left_shift(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_left_shift(self, other)
+        return kernel(ks, self, other)
+
+    def bitwise_left_shift_(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_left_shift_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_left_shift_(self, other)
+        return kernel(ks, self, other)
+
     bitwise_not = op_bitwise_not
 
     bitwise_not_ = op_bitwise_not_
@@ -660,6 +946,34 @@ class methods:
             kernel = None
         if kernel is None:
             return P_bitwise_or_(self, other)
+        return kernel(ks, self, other)
+
+    def bitwise_right_shift(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_right_shift(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_right_shift(self, other)
+        return kernel(ks, self, other)
+
+    def bitwise_right_shift_(self, other, **kwargs):
+        if kwargs:
+            return P_bitwise_right_shift_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bitwise_right_shift_(self, other)
         return kernel(ks, self, other)
 
     def bitwise_xor(self, other, **kwargs):
@@ -736,6 +1050,34 @@ class methods:
             return binary(self, other, op_bitwise_xor__Tensor, op_bitwise_xor__Scalar)
         return kernel(ks, self, other)
 
+    def __lshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_left_shift__Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_left_shift__Tensor, op_bitwise_left_shift__Tensor_Scalar)
+        return kernel(ks, self, other)
+
+    def __rshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_right_shift__Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_right_shift__Tensor, op_bitwise_right_shift__Tensor_Scalar)
+        return kernel(ks, self, other)
+
     def __iand__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_bitwise_and___Scalar(self, other)
@@ -776,6 +1118,34 @@ class methods:
             kernel = None
         if kernel is None:
             return binary(self, other, op_bitwise_xor___Tensor, op_bitwise_xor___Scalar)
+        return kernel(ks, self, other)
+
+    def __ilshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_left_shift___Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_left_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_left_shift___Tensor, op_bitwise_left_shift___Tensor_Scalar)
+        return kernel(ks, self, other)
+
+    def __irshift__(self, other):
+        if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
+            return op_bitwise_right_shift___Tensor_Scalar(self, other)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bitwise_right_shift___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return binary(self, other, op_bitwise_right_shift___Tensor, op_bitwise_right_shift___Tensor_Scalar)
         return kernel(ks, self, other)
 
     def __rand__(self, other):
@@ -819,6 +1189,12 @@ class methods:
         if kernel is None:
             return binary(self, other, op_bitwise_xor__Tensor, op_bitwise_xor__Scalar)
         return kernel(ks, self, other)
+
+    def __rlshift__(self, other):
+        return binary(self, other, lambda a, b: op_bitwise_left_shift__Tensor(b, a), lambda a, b: op_bitwise_left_shift__Scalar_Tensor(b, a))
+
+    def __rrshift__(self, other):
+        return binary(self, other, lambda a, b: op_bitwise_right_shift__Tensor(b, a), lambda a, b: op_bitwise_right_shift__Scalar_Tensor(b, a))
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
@@ -867,6 +1243,30 @@ OPERATORS = {
         ('aten::bitwise_xor_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_bitwise_xor___Tensor, K_bitwise_xor___Tensor, ('pointwise',), True, True, ()),
         ('aten::bitwise_xor_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_bitwise_xor___Scalar, K_bitwise_xor___Scalar, ('pointwise',), True, True, ()),
     ),
+    'bitwise_left_shift': (
+        ('aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor', op_bitwise_left_shift__Tensor, K_bitwise_left_shift__Tensor, ('pointwise',), True, True, ()),
+        ('aten::bitwise_left_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_bitwise_left_shift__Tensor_out, K_bitwise_left_shift__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor', op_bitwise_left_shift__Tensor_Scalar, K_bitwise_left_shift__Tensor_Scalar, ('pointwise',), True, True, ()),
+        ('aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', op_bitwise_left_shift__Scalar_Tensor, K_bitwise_left_shift__Scalar_Tensor, ('pointwise',), True, True, ()),
+        ('aten::bitwise_left_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_bitwise_left_shift__Tensor_Scalar_out, K_bitwise_left_shift__Tensor_Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::bitwise_left_shift.Tensor_Scalar'),)),
+        ('aten::bitwise_left_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_bitwise_left_shift__Scalar_Tensor_out, K_bitwise_left_shift__Scalar_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::bitwise_left_shift.Scalar_Tensor'),)),
+    ),
+    'bitwise_left_shift_': (
+        ('aten::bitwise_left_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_bitwise_left_shift___Tensor, K_bitwise_left_shift___Tensor, ('pointwise',), True, True, ()),
+        ('aten::bitwise_left_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_bitwise_left_shift___Tensor_Scalar, K_bitwise_left_shift___Tensor_Scalar, ('pointwise',), True, True, ()),
+    ),
+    'bitwise_right_shift': (
+        ('aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor', op_bitwise_right_shift__Tensor, K_bitwise_right_shift__Tensor, ('pointwise',), True, True, ()),
+        ('aten::bitwise_right_shift.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_bitwise_right_shift__Tensor_out, K_bitwise_right_shift__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor', op_bitwise_right_shift__Tensor_Scalar, K_bitwise_right_shift__Tensor_Scalar, ('pointwise',), True, True, ()),
+        ('aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor', op_bitwise_right_shift__Scalar_Tensor, K_bitwise_right_shift__Scalar_Tensor, ('pointwise',), True, True, ()),
+        ('aten::bitwise_right_shift.Tensor_Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_bitwise_right_shift__Tensor_Scalar_out, K_bitwise_right_shift__Tensor_Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::bitwise_right_shift.Tensor_Scalar'),)),
+        ('aten::bitwise_right_shift.Scalar_Tensor_out(Scalar self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_bitwise_right_shift__Scalar_Tensor_out, K_bitwise_right_shift__Scalar_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::bitwise_right_shift.Scalar_Tensor'),)),
+    ),
+    'bitwise_right_shift_': (
+        ('aten::bitwise_right_shift_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_bitwise_right_shift___Tensor, K_bitwise_right_shift___Tensor, ('pointwise',), True, True, ()),
+        ('aten::bitwise_right_shift_.Tensor_Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_bitwise_right_shift___Tensor_Scalar, K_bitwise_right_shift___Tensor_Scalar, ('pointwise',), True, True, ()),
+    ),
     'bmm': (
         ('aten::bmm(Tensor self, Tensor mat2) -> Tensor', op_bmm, K_bmm, (), True, True, ()),
         ('aten::bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', op_bmm__out, K_bmm__out, (), True, True, ()),
@@ -887,8 +1287,10 @@ FUNCTIONS = {
     'turnout': {
         'bernoulli': bernoulli,
         'bitwise_and': bitwise_and,
+        'bitwise_left_shift': bitwise_left_shift,
         'bitwise_not': bitwise_not,
         'bitwise_or': bitwise_or,
+        'bitwise_right_shift': bitwise_right_shift,
         'bitwise_xor': bitwise_xor,
         'bmm': bmm,
     },

@@ -18,6 +18,14 @@ from turnout.bindings import (
 
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
+P_clamp_max = packet('aten', 'clamp_max')
+P_clamp_max_ = packet('aten', 'clamp_max_')
+P_clamp_min = packet('aten', 'clamp_min')
+P_clamp_min_ = packet('aten', 'clamp_min_')
+P_clip = packet('aten', 'clip')
+P_clip_ = packet('aten', 'clip_')
+P_copysign = packet('aten', 'copysign')
+P_copysign_ = packet('aten', 'copysign_')
 
 K_cos = {}
 def op_cos(self):
@@ -96,6 +104,342 @@ def op_ceil__out(self, *, out):
     if kernel is None:
         return miss('aten::ceil.out', (self, out))
     return kernel(ks, self, out)
+
+K_cosh = {}
+def op_cosh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh', (self,))
+    return kernel(ks, self)
+
+K_cosh__out = {}
+def op_cosh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_cosh_ = {}
+def op_cosh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh_', (self,))
+    return kernel(ks, self)
+
+K_copysign__out = {}
+def op_copysign__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_copysign__Tensor = {}
+def op_copysign__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign__Scalar = {}
+def op_copysign__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign___Tensor = {}
+def op_copysign___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign___Scalar = {}
+def op_copysign___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_clamp_min = {}
+def op_clamp_min(self, min):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min__Tensor = {}
+def op_clamp_min__Tensor(self, min):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.Tensor', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min__Tensor_out = {}
+def op_clamp_min__Tensor_out(self, min, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.Tensor_out', (self, min, out))
+    return kernel(ks, self, min, out)
+
+K_clamp_min_ = {}
+def op_clamp_min_(self, min):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min_', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min_', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min___Tensor = {}
+def op_clamp_min___Tensor(self, min):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min_.Tensor', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_max = {}
+def op_clamp_max(self, max):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max__Tensor = {}
+def op_clamp_max__Tensor(self, max):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.Tensor', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max__Tensor_out = {}
+def op_clamp_max__Tensor_out(self, max, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.Tensor_out', (self, max, out))
+    return kernel(ks, self, max, out)
+
+K_clamp_max_ = {}
+def op_clamp_max_(self, max):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max_', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max_', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max___Tensor = {}
+def op_clamp_max___Tensor(self, max):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max_.Tensor', (self, max))
+    return kernel(ks, self, max)
+
+K_clip = {}
+def op_clip(self, min=None, max=None):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip__Tensor = {}
+def op_clip__Tensor(self, min=None, max=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.Tensor', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip__out = {}
+def op_clip__out(self, min=None, max=None, *, out):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip.out', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip.out', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.out', (self, min, max, out))
+    return kernel(ks, self, min, max, out)
+
+K_clip__Tensor_out = {}
+def op_clip__Tensor_out(self, min=None, max=None, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.Tensor_out', (self, min, max, out))
+    return kernel(ks, self, min, max, out)
+
+K_clip_ = {}
+def op_clip_(self, min=None, max=None):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip_', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip_', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip_', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip___Tensor = {}
+def op_clip___Tensor(self, min=None, max=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip_.Tensor', (self, min, max))
+    return kernel(ks, self, min, max)
 
 K_clamp = {}
 def op_clamp(self, min=None, max=None):
@@ -192,6 +536,112 @@ def op_clamp__Tensor_out(self, min=None, max=None, *, out):
     if kernel is None:
         return miss('aten::clamp.Tensor_out', (self, min, max, out))
     return kernel(ks, self, min, max, out)
+
+K_conj_physical = {}
+def op_conj_physical(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical', (self,))
+    return kernel(ks, self)
+
+K_conj_physical__out = {}
+def op_conj_physical__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical.out', (self, out))
+    return kernel(ks, self, out)
+
+K_conj_physical_ = {}
+def op_conj_physical_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical_', (self,))
+    return kernel(ks, self)
+
+K_complex = {}
+def op_complex(real, imag):
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex', (real, imag))
+    return kernel(ks, real, imag)
+
+K_complex__out = {}
+def op_complex__out(real, imag, *, out):
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex.out', (real, imag, out))
+    return kernel(ks, real, imag, out)
+
+K_conj = {}
+def op_conj(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj', (self,))
+    return kernel(ks, self)
+
+K_celu = {}
+def op_celu(self, alpha=1.0):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu', (self, alpha))
+    return kernel(ks, self, alpha)
+
+K_celu_ = {}
+def op_celu_(self, alpha=1.0):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu_', (self, alpha))
+    return kernel(ks, self, alpha)
 
 K_cumsum = {}
 def op_cumsum(self, dim, *, dtype=None):
@@ -345,6 +795,62 @@ def op_cat__out(tensors, dim=0, *, out):
         return miss('aten::cat.out', (tensors, dim, out))
     return kernel(ks, tensors, dim, out)
 
+K_copysign__Scalar_out = {}
+def op_copysign__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_clamp_min__out = {}
+def op_clamp_min__out(self, min, *, out):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min.out', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.out', (self, min, out))
+    return kernel(ks, self, min, out)
+
+K_clamp_max__out = {}
+def op_clamp_max__out(self, max, *, out):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max.out', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.out', (self, max, out))
+    return kernel(ks, self, max, out)
+
+K_celu__out = {}
+def op_celu__out(self, alpha=1.0, *, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu.out', (self, alpha, out))
+    return kernel(ks, self, alpha, out)
+
 K_clone__out = {}
 def op_clone__out(self, *, memory_format=None, out):
     state = DISPATCH()
@@ -409,6 +915,38 @@ def ceil_(input):
     return kernel(ks, input)
 
 
+def celu(input, alpha=1.0, *, out=None):
+    """aten::celu, aten::celu.out"""
+    if out is not None:
+        return op_celu__out(input, alpha, out=out)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu', (input, alpha))
+    return kernel(ks, input, alpha)
+
+
+def celu_(input, alpha=1.0):
+    """aten::celu_"""
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu_', (input, alpha))
+    return kernel(ks, input, alpha)
+
+
 def chunk(input, chunks, dim=0):
     """aten::chunk"""
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
@@ -443,6 +981,92 @@ def clamp_(*args, **kwargs):
     return P_clamp_(*args, **kwargs)
 
 
+def clamp_max(input, max, **kwargs):
+    """aten::clamp_max, aten::clamp_max.Tensor, aten::clamp_max.Tensor_out, aten::clamp_max.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_clamp_max(input, max, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_max(input, max)
+    return kernel(ks, input, max)
+
+
+def clamp_max_(input, max, **kwargs):
+    """aten::clamp_max_, aten::clamp_max_.Tensor"""
+    if kwargs:
+        return P_clamp_max_(input, max, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_max_(input, max)
+    return kernel(ks, input, max)
+
+
+def clamp_min(input, min, **kwargs):
+    """aten::clamp_min, aten::clamp_min.Tensor, aten::clamp_min.Tensor_out, aten::clamp_min.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_clamp_min(input, min, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_min(input, min)
+    return kernel(ks, input, min)
+
+
+def clamp_min_(input, min, **kwargs):
+    """aten::clamp_min_, aten::clamp_min_.Tensor"""
+    if kwargs:
+        return P_clamp_min_(input, min, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_min_(input, min)
+    return kernel(ks, input, min)
+
+
+def clip(*args, **kwargs):
+    """aten::clip, aten::clip.Tensor, aten::clip.out, aten::clip.Tensor_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_clip(*args, **kwargs)
+
+
+def clip_(*args, **kwargs):
+    """aten::clip_, aten::clip_.Tensor"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_clip_(*args, **kwargs)
+
+
 def clone(input, *, memory_format=None, out=None):
     """aten::clone, aten::clone.out"""
     if out is not None:
@@ -457,6 +1081,84 @@ def clone(input, *, memory_format=None, out=None):
     if kernel is None:
         return miss('aten::clone', (input, memory_format))
     return kernel(ks, input, memory_format)
+
+
+def complex(real, imag, *, out=None):
+    """aten::complex, aten::complex.out"""
+    if out is not None:
+        return op_complex__out(real, imag, out=out)
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex', (real, imag))
+    return kernel(ks, real, imag)
+
+
+def conj(input):
+    """aten::conj"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj', (input,))
+    return kernel(ks, input)
+
+
+def conj_physical(input, *, out=None):
+    """aten::conj_physical, aten::conj_physical.out"""
+    if out is not None:
+        return op_conj_physical__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical', (input,))
+    return kernel(ks, input)
+
+
+def conj_physical_(input):
+    """aten::conj_physical_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical_', (input,))
+    return kernel(ks, input)
+
+
+def copysign(input, other, **kwargs):
+    """aten::copysign.Tensor, aten::copysign.Scalar, aten::copysign.out, aten::copysign.Scalar_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_copysign(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_copysign(input, other)
+    return kernel(ks, input, other)
 
 
 def cos(input, *, out=None):
@@ -486,6 +1188,36 @@ def cos_(input):
         kernel = None
     if kernel is None:
         return miss('aten::cos_', (input,))
+    return kernel(ks, input)
+
+
+def cosh(input, *, out=None):
+    """aten::cosh, aten::cosh.out"""
+    if out is not None:
+        return op_cosh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh', (input,))
+    return kernel(ks, input)
+
+
+def cosh_(input):
+    """aten::cosh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh_', (input,))
     return kernel(ks, input)
 
 
@@ -541,15 +1273,115 @@ class methods:
     def clamp_(self, *args, **kwargs):
         return P_clamp_(self, *args, **kwargs)
 
+    def clamp_max(self, max, **kwargs):
+        if kwargs:
+            return P_clamp_max(self, max, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | max.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_max__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_max(self, max)
+        return kernel(ks, self, max)
+
+    def clamp_max_(self, max, **kwargs):
+        if kwargs:
+            return P_clamp_max_(self, max, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | max.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_max___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_max_(self, max)
+        return kernel(ks, self, max)
+
+    def clamp_min(self, min, **kwargs):
+        if kwargs:
+            return P_clamp_min(self, min, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | min.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_min__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_min(self, min)
+        return kernel(ks, self, min)
+
+    def clamp_min_(self, min, **kwargs):
+        if kwargs:
+            return P_clamp_min_(self, min, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | min.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_min___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_min_(self, min)
+        return kernel(ks, self, min)
+
+    def clip(self, *args, **kwargs):
+        return P_clip(self, *args, **kwargs)
+
+    def clip_(self, *args, **kwargs):
+        return P_clip_(self, *args, **kwargs)
+
     clone = op_clone
+
+    conj = op_conj
+
+    conj_physical = op_conj_physical
+
+    conj_physical_ = op_conj_physical_
 
     contiguous = op_contiguous
 
     copy_ = op_copy_
 
+    def copysign(self, other, **kwargs):
+        if kwargs:
+            return P_copysign(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_copysign__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_copysign(self, other)
+        return kernel(ks, self, other)
+
+    def copysign_(self, other, **kwargs):
+        if kwargs:
+            return P_copysign_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_copysign___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_copysign_(self, other)
+        return kernel(ks, self, other)
+
     cos = op_cos
 
     cos_ = op_cos_
+
+    cosh = op_cosh
+
+    cosh_ = op_cosh_
 
     cumsum = op_cumsum
 
@@ -573,6 +1405,53 @@ OPERATORS = {
     'ceil_': (
         ('aten::ceil_(Tensor(a!) self) -> Tensor(a!)', op_ceil_, K_ceil_, ('pointwise',), True, True, ()),
     ),
+    'cosh': (
+        ('aten::cosh(Tensor self) -> Tensor', op_cosh, K_cosh, ('pointwise',), True, True, ()),
+        ('aten::cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_cosh__out, K_cosh__out, ('pointwise',), True, True, ()),
+    ),
+    'cosh_': (
+        ('aten::cosh_(Tensor(a!) self) -> Tensor(a!)', op_cosh_, K_cosh_, ('pointwise',), True, True, ()),
+    ),
+    'copysign': (
+        ('aten::copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_copysign__out, K_copysign__out, ('pointwise',), True, True, ()),
+        ('aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor', op_copysign__Tensor, K_copysign__Tensor, ('pointwise',), True, True, ()),
+        ('aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor', op_copysign__Scalar, K_copysign__Scalar, ('pointwise',), True, True, ()),
+        ('aten::copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_copysign__Scalar_out, K_copysign__Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::copysign.Scalar'),)),
+    ),
+    'copysign_': (
+        ('aten::copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_copysign___Tensor, K_copysign___Tensor, ('pointwise',), True, True, ()),
+        ('aten::copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_copysign___Scalar, K_copysign___Scalar, ('pointwise',), True, True, ()),
+    ),
+    'clamp_min': (
+        ('aten::clamp_min(Tensor self, Scalar min) -> Tensor', op_clamp_min, K_clamp_min, ('pointwise',), True, True, ()),
+        ('aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', op_clamp_min__Tensor, K_clamp_min__Tensor, ('pointwise',), True, True, ()),
+        ('aten::clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_min__Tensor_out, K_clamp_min__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_min__out, K_clamp_min__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::clamp_min'),)),
+    ),
+    'clamp_min_': (
+        ('aten::clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)', op_clamp_min_, K_clamp_min_, ('pointwise',), True, True, ()),
+        ('aten::clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)', op_clamp_min___Tensor, K_clamp_min___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'clamp_max': (
+        ('aten::clamp_max(Tensor self, Scalar max) -> Tensor', op_clamp_max, K_clamp_max, ('pointwise',), True, True, ()),
+        ('aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', op_clamp_max__Tensor, K_clamp_max__Tensor, ('pointwise',), True, True, ()),
+        ('aten::clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_max__Tensor_out, K_clamp_max__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_max__out, K_clamp_max__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::clamp_max'),)),
+    ),
+    'clamp_max_': (
+        ('aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)', op_clamp_max_, K_clamp_max_, ('pointwise',), True, True, ()),
+        ('aten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)', op_clamp_max___Tensor, K_clamp_max___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'clip': (
+        ('aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', op_clip, K_clip, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+        ('aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', op_clip__Tensor, K_clip__Tensor, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+        ('aten::clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', op_clip__out, K_clip__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+        ('aten::clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', op_clip__Tensor_out, K_clip__Tensor_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+    ),
+    'clip_': (
+        ('aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', op_clip_, K_clip_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip_'),)),
+        ('aten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', op_clip___Tensor, K_clip___Tensor, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip_'),)),
+    ),
     'clamp': (
         ('aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', op_clamp, K_clamp, ('pointwise',), True, True, ()),
         ('aten::clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', op_clamp__out, K_clamp__out, ('pointwise',), True, True, ()),
@@ -582,6 +1461,27 @@ OPERATORS = {
     'clamp_': (
         ('aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', op_clamp_, K_clamp_, ('pointwise',), True, True, ()),
         ('aten::clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', op_clamp___Tensor, K_clamp___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'conj_physical': (
+        ('aten::conj_physical(Tensor self) -> Tensor', op_conj_physical, K_conj_physical, ('pointwise',), True, True, ()),
+        ('aten::conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_conj_physical__out, K_conj_physical__out, ('pointwise',), True, True, ()),
+    ),
+    'conj_physical_': (
+        ('aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)', op_conj_physical_, K_conj_physical_, ('pointwise',), True, True, ()),
+    ),
+    'complex': (
+        ('aten::complex(Tensor real, Tensor imag) -> Tensor', op_complex, K_complex, ('pointwise',), True, True, ()),
+        ('aten::complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)', op_complex__out, K_complex__out, ('pointwise',), True, True, ()),
+    ),
+    'conj': (
+        ('aten::conj(Tensor(a) self) -> Tensor(a)', op_conj, K_conj, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:conj'),)),
+    ),
+    'celu': (
+        ('aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor', op_celu, K_celu, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:celu'),)),
+        ('aten::celu.out(Tensor self, Scalar alpha=1.0, *, Tensor(a!) out) -> Tensor(a!)', op_celu__out, K_celu__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::celu'),)),
+    ),
+    'celu_': (
+        ('aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)', op_celu_, K_celu_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:celu_'),)),
     ),
     'cumsum': (
         ('aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', op_cumsum, K_cumsum, (), True, True, ()),
@@ -619,12 +1519,27 @@ FUNCTIONS = {
         'cat': cat,
         'ceil': ceil,
         'ceil_': ceil_,
+        'celu': celu,
+        'celu_': celu_,
         'chunk': chunk,
         'clamp': clamp,
         'clamp_': clamp_,
+        'clamp_max': clamp_max,
+        'clamp_max_': clamp_max_,
+        'clamp_min': clamp_min,
+        'clamp_min_': clamp_min_,
+        'clip': clip,
+        'clip_': clip_,
         'clone': clone,
+        'complex': complex,
+        'conj': conj,
+        'conj_physical': conj_physical,
+        'conj_physical_': conj_physical_,
+        'copysign': copysign,
         'cos': cos,
         'cos_': cos_,
+        'cosh': cosh,
+        'cosh_': cosh_,
         'cumsum': cumsum,
     },
     'turnout.generated.nn_functional': {

@@ -137,6 +137,84 @@ def op_erf__out(self, *, out):
         return miss('aten::erf.out', (self, out))
     return kernel(ks, self, out)
 
+K_exp2 = {}
+def op_exp2(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2', (self,))
+    return kernel(ks, self)
+
+K_exp2__out = {}
+def op_exp2__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2.out', (self, out))
+    return kernel(ks, self, out)
+
+K_exp2_ = {}
+def op_exp2_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2_', (self,))
+    return kernel(ks, self)
+
+K_erfc = {}
+def op_erfc(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc', (self,))
+    return kernel(ks, self)
+
+K_erfc__out = {}
+def op_erfc__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc.out', (self, out))
+    return kernel(ks, self, out)
+
+K_erfc_ = {}
+def op_erfc_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc_', (self,))
+    return kernel(ks, self)
+
 K_eq__Tensor = {}
 def op_eq__Tensor(self, other):
     state = DISPATCH()
@@ -203,6 +281,140 @@ def op_eq__Tensor_out(self, other, *, out):
     if kernel is None:
         return miss('aten::eq.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
+
+K_equal = {}
+def op_equal(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_equal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::equal', (self, other))
+    return kernel(ks, self, other)
+
+K_erfinv = {}
+def op_erfinv(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv', (self,))
+    return kernel(ks, self)
+
+K_erfinv__out = {}
+def op_erfinv__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv.out', (self, out))
+    return kernel(ks, self, out)
+
+K_erfinv_ = {}
+def op_erfinv_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv_', (self,))
+    return kernel(ks, self)
+
+K_elu__out = {}
+def op_elu__out(self, alpha=1, scale=1, input_scale=1, *, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu.out', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu.out', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu.out', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu.out', (self, alpha, scale, input_scale, out))
+    return kernel(ks, self, alpha, scale, input_scale, out)
+
+K_elu = {}
+def op_elu(self, alpha=1, scale=1, input_scale=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu', (self, alpha, scale, input_scale))
+    return kernel(ks, self, alpha, scale, input_scale)
+
+K_elu_ = {}
+def op_elu_(self, alpha=1, scale=1, input_scale=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_', (self, alpha, scale, input_scale))
+    return kernel(ks, self, alpha, scale, input_scale)
+
+K_elu_backward__grad_input = {}
+def op_elu_backward__grad_input(grad_output, alpha, scale, input_scale, is_result, self_or_result, *, grad_input):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_backward.grad_input', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_backward.grad_input', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_backward.grad_input', 'input_scale', input_scale)
+    if is_result.__class__ is not bool: is_result = as_bool('aten::elu_backward.grad_input', 'is_result', is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self_or_result.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_backward.grad_input', (grad_output, alpha, scale, input_scale, is_result, self_or_result, grad_input))
+    return kernel(ks, grad_output, alpha, scale, input_scale, is_result, self_or_result, grad_input)
+
+K_elu_backward = {}
+def op_elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_backward', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_backward', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_backward', 'input_scale', input_scale)
+    if is_result.__class__ is not bool: is_result = as_bool('aten::elu_backward', 'is_result', is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self_or_result.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_backward', (grad_output, alpha, scale, input_scale, is_result, self_or_result))
+    return kernel(ks, grad_output, alpha, scale, input_scale, is_result, self_or_result)
 
 K_embedding = {}
 def op_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
@@ -471,6 +683,20 @@ def eq(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def equal(input, other):
+    """aten::equal"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_equal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::equal', (input, other))
+    return kernel(ks, input, other)
+
+
 def erf(input, *, out=None):
     """aten::erf, aten::erf.out"""
     if out is not None:
@@ -501,6 +727,52 @@ def erf_(input):
     return kernel(ks, input)
 
 
+def erfc(input, *, out=None):
+    """aten::erfc, aten::erfc.out"""
+    if out is not None:
+        return op_erfc__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc', (input,))
+    return kernel(ks, input)
+
+
+def erfc_(input):
+    """aten::erfc_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfc_', (input,))
+    return kernel(ks, input)
+
+
+def erfinv(input, *, out=None):
+    """aten::erfinv, aten::erfinv.out"""
+    if out is not None:
+        return op_erfinv__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_erfinv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::erfinv', (input,))
+    return kernel(ks, input)
+
+
 def exp(input, *, out=None):
     """aten::exp, aten::exp.out"""
     if out is not None:
@@ -514,6 +786,36 @@ def exp(input, *, out=None):
         kernel = None
     if kernel is None:
         return miss('aten::exp', (input,))
+    return kernel(ks, input)
+
+
+def exp2(input, *, out=None):
+    """aten::exp2, aten::exp2.out"""
+    if out is not None:
+        return op_exp2__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2', (input,))
+    return kernel(ks, input)
+
+
+def exp2_(input):
+    """aten::exp2_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exp2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exp2_', (input,))
     return kernel(ks, input)
 
 
@@ -570,6 +872,42 @@ def eye(*args, **kwargs):
     return P_eye(*args, **kwargs)
 
 
+def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
+    """aten::elu, aten::elu.out"""
+    if out is not None:
+        return op_elu__out(input, alpha, scale, input_scale, out=out)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu', (input, alpha, scale, input_scale))
+    return kernel(ks, input, alpha, scale, input_scale)
+
+
+def elu_(input, alpha=1, scale=1, input_scale=1):
+    """aten::elu_"""
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_', 'alpha', alpha)
+    if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_', 'scale', scale)
+    if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_', 'input_scale', input_scale)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_elu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::elu_', (input, alpha, scale, input_scale))
+    return kernel(ks, input, alpha, scale, input_scale)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -601,11 +939,25 @@ class methods:
             return P_eq_(self, other)
         return kernel(ks, self, other)
 
+    equal = op_equal
+
     erf = op_erf
 
     erf_ = op_erf_
 
+    erfc = op_erfc
+
+    erfc_ = op_erfc_
+
+    erfinv = op_erfinv
+
+    erfinv_ = op_erfinv_
+
     exp = op_exp
+
+    exp2 = op_exp2
+
+    exp2_ = op_exp2_
 
     exp_ = op_exp_
 
@@ -659,6 +1011,20 @@ OPERATORS = {
     'erf_': (
         ('aten::erf_(Tensor(a!) self) -> Tensor(a!)', op_erf_, K_erf_, ('pointwise',), True, True, ()),
     ),
+    'exp2': (
+        ('aten::exp2(Tensor self) -> Tensor', op_exp2, K_exp2, ('pointwise',), True, True, ()),
+        ('aten::exp2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_exp2__out, K_exp2__out, ('pointwise',), True, True, ()),
+    ),
+    'exp2_': (
+        ('aten::exp2_(Tensor(a!) self) -> Tensor(a!)', op_exp2_, K_exp2_, ('pointwise',), True, True, ()),
+    ),
+    'erfc': (
+        ('aten::erfc(Tensor self) -> Tensor', op_erfc, K_erfc, ('pointwise',), True, True, ()),
+        ('aten::erfc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_erfc__out, K_erfc__out, ('pointwise',), True, True, ()),
+    ),
+    'erfc_': (
+        ('aten::erfc_(Tensor(a!) self) -> Tensor(a!)', op_erfc_, K_erfc_, ('pointwise',), True, True, ()),
+    ),
     'eq': (
         ('aten::eq.Tensor(Tensor self, Tensor other) -> Tensor', op_eq__Tensor, K_eq__Tensor, ('pointwise',), True, True, ()),
         ('aten::eq.Scalar(Tensor self, Scalar other) -> Tensor', op_eq__Scalar, K_eq__Scalar, ('pointwise',), True, True, ()),
@@ -668,6 +1034,27 @@ OPERATORS = {
     'eq_': (
         ('aten::eq_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_eq___Tensor, K_eq___Tensor, (), True, True, ()),
         ('aten::eq_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_eq___Scalar, K_eq___Scalar, (), True, True, ()),
+    ),
+    'equal': (
+        ('aten::equal(Tensor self, Tensor other) -> bool', op_equal, K_equal, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:equal'),)),
+    ),
+    'erfinv': (
+        ('aten::erfinv(Tensor self) -> Tensor', op_erfinv, K_erfinv, ('pointwise',), True, True, ()),
+        ('aten::erfinv.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_erfinv__out, K_erfinv__out, ('pointwise',), True, True, ()),
+    ),
+    'erfinv_': (
+        ('aten::erfinv_(Tensor(a!) self) -> Tensor(a!)', op_erfinv_, K_erfinv_, ('pointwise',), True, True, ()),
+    ),
+    'elu': (
+        ('aten::elu.out(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1, *, Tensor(a!) out) -> Tensor(a!)', op_elu__out, K_elu__out, ('pointwise',), True, True, ()),
+        ('aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor', op_elu, K_elu, ('pointwise',), True, True, ()),
+    ),
+    'elu_': (
+        ('aten::elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)', op_elu_, K_elu_, ('pointwise',), True, True, ()),
+    ),
+    'elu_backward': (
+        ('aten::elu_backward.grad_input(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result, *, Tensor(a!) grad_input) -> Tensor(a!)', op_elu_backward__grad_input, K_elu_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:elu_backward_grad_input'),)),
+        ('aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', op_elu_backward, K_elu_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:elu_backward'),)),
     ),
     'embedding': (
         ('aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', op_embedding, K_embedding, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:embedding'),)),
@@ -704,13 +1091,23 @@ FUNCTIONS = {
         'empty_like': empty_like,
         'empty_strided': empty_strided,
         'eq': eq,
+        'equal': equal,
         'erf': erf,
         'erf_': erf_,
+        'erfc': erfc,
+        'erfc_': erfc_,
+        'erfinv': erfinv,
         'exp': exp,
+        'exp2': exp2,
+        'exp2_': exp2_,
         'exp_': exp_,
         'expm1': expm1,
         'expm1_': expm1_,
         'eye': eye,
+    },
+    'turnout.generated.nn_functional': {
+        'elu': elu,
+        'elu_': elu_,
     },
 }
 

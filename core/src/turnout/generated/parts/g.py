@@ -17,8 +17,12 @@ from turnout.bindings import (
 )
 
 P_ge = packet('aten', 'ge')
+P_greater = packet('aten', 'greater')
+P_greater_equal = packet('aten', 'greater_equal')
 P_gt = packet('aten', 'gt')
 P_ge_ = packet('aten', 'ge_')
+P_greater_ = packet('aten', 'greater_')
+P_greater_equal_ = packet('aten', 'greater_equal_')
 P_gt_ = packet('aten', 'gt_')
 
 K_gelu = {}
@@ -197,6 +201,263 @@ def op_ge__Tensor_out(self, other, *, out):
         return miss('aten::ge.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_gcd__out = {}
+def op_gcd__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_gcd = {}
+def op_gcd(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd', (self, other))
+    return kernel(ks, self, other)
+
+K_gcd_ = {}
+def op_gcd_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd_', (self, other))
+    return kernel(ks, self, other)
+
+K_greater__Scalar_out = {}
+def op_greater__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater__Scalar = {}
+def op_greater__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater__Tensor_out = {}
+def op_greater__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater__Tensor = {}
+def op_greater__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_greater___Scalar = {}
+def op_greater___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater___Tensor = {}
+def op_greater___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal__Scalar_out = {}
+def op_greater_equal__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_equal.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater_equal__Scalar = {}
+def op_greater_equal__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_equal.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal__Tensor_out = {}
+def op_greater_equal__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_greater_equal__Tensor = {}
+def op_greater_equal__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal___Scalar = {}
+def op_greater_equal___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::greater_equal_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_greater_equal___Tensor = {}
+def op_greater_equal___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::greater_equal_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_glu__out = {}
+def op_glu__out(self, dim=-1, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::glu.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_glu = {}
+def op_glu(self, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::glu', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu', (self, dim))
+    return kernel(ks, self, dim)
+
+K_glu_backward__grad_input = {}
+def op_glu_backward__grad_input(grad_output, self, dim, *, grad_input):
+    if dim.__class__ is not int: dim = as_int('aten::glu_backward.grad_input', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu_backward.grad_input', (grad_output, self, dim, grad_input))
+    return kernel(ks, grad_output, self, dim, grad_input)
+
+K_glu_backward = {}
+def op_glu_backward(grad_output, self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::glu_backward', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu_backward', (grad_output, self, dim))
+    return kernel(ks, grad_output, self, dim)
+
 K_gelu_backward = {}
 def op_gelu_backward(grad_output, self, *, approximate='none'):
     if approximate.__class__ is not str: approximate = as_str('aten::gelu_backward', 'approximate', approximate)
@@ -302,6 +563,36 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return kernel(ks, input, dim, index, sparse_grad)
 
 
+def gcd(input, other, *, out=None):
+    """aten::gcd, aten::gcd.out"""
+    if out is not None:
+        return op_gcd__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd', (input, other))
+    return kernel(ks, input, other)
+
+
+def gcd_(input, other):
+    """aten::gcd_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gcd_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gcd_', (input, other))
+    return kernel(ks, input, other)
+
+
 def ge(input, other, **kwargs):
     """aten::ge.Tensor, aten::ge.Scalar, aten::ge.Tensor_out, aten::ge.Scalar_out"""
     if kwargs:
@@ -317,6 +608,42 @@ def ge(input, other, **kwargs):
         kernel = None
     if kernel is None:
         return P_ge(input, other)
+    return kernel(ks, input, other)
+
+
+def greater(input, other, **kwargs):
+    """aten::greater.Scalar, aten::greater.Tensor, aten::greater.Scalar_out, aten::greater.Tensor_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_greater(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_greater(input, other)
+    return kernel(ks, input, other)
+
+
+def greater_equal(input, other, **kwargs):
+    """aten::greater_equal.Scalar and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_greater_equal(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_greater_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_greater_equal(input, other)
     return kernel(ks, input, other)
 
 
@@ -370,10 +697,31 @@ def gelu_(input, *, approximate='none'):
     return kernel(ks, input, approximate)
 
 
+def glu(input, dim=-1, *, out=None):
+    """aten::glu, aten::glu.out"""
+    if out is not None:
+        return op_glu__out(input, dim, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::glu', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_glu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::glu', (input, dim))
+    return kernel(ks, input, dim)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
     gather = op_gather
+
+    gcd = op_gcd
+
+    gcd_ = op_gcd_
 
     def ge(self, other, **kwargs):
         if kwargs:
@@ -401,6 +749,62 @@ class methods:
             kernel = None
         if kernel is None:
             return P_ge_(self, other)
+        return kernel(ks, self, other)
+
+    def greater(self, other, **kwargs):
+        if kwargs:
+            return P_greater(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater(self, other)
+        return kernel(ks, self, other)
+
+    def greater_(self, other, **kwargs):
+        if kwargs:
+            return P_greater_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater_(self, other)
+        return kernel(ks, self, other)
+
+    def greater_equal(self, other, **kwargs):
+        if kwargs:
+            return P_greater_equal(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater_equal__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater_equal(self, other)
+        return kernel(ks, self, other)
+
+    def greater_equal_(self, other, **kwargs):
+        if kwargs:
+            return P_greater_equal_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_greater_equal___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_greater_equal_(self, other)
         return kernel(ks, self, other)
 
     def gt(self, other, **kwargs):
@@ -490,6 +894,41 @@ OPERATORS = {
         ('aten::ge_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_ge___Tensor, K_ge___Tensor, (), True, True, ()),
         ('aten::ge_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_ge___Scalar, K_ge___Scalar, (), True, True, ()),
     ),
+    'gcd': (
+        ('aten::gcd.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_gcd__out, K_gcd__out, ('pointwise',), True, True, ()),
+        ('aten::gcd(Tensor self, Tensor other) -> Tensor', op_gcd, K_gcd, ('pointwise',), True, True, ()),
+    ),
+    'gcd_': (
+        ('aten::gcd_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_gcd_, K_gcd_, ('pointwise',), True, True, ()),
+    ),
+    'greater': (
+        ('aten::greater.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_greater__Scalar_out, K_greater__Scalar_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater'),)),
+        ('aten::greater.Scalar(Tensor self, Scalar other) -> Tensor', op_greater__Scalar, K_greater__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater'),)),
+        ('aten::greater.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_greater__Tensor_out, K_greater__Tensor_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater'),)),
+        ('aten::greater.Tensor(Tensor self, Tensor other) -> Tensor', op_greater__Tensor, K_greater__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater'),)),
+    ),
+    'greater_': (
+        ('aten::greater_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_greater___Scalar, K_greater___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_'),)),
+        ('aten::greater_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_greater___Tensor, K_greater___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_'),)),
+    ),
+    'greater_equal': (
+        ('aten::greater_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_greater_equal__Scalar_out, K_greater_equal__Scalar_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),)),
+        ('aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor', op_greater_equal__Scalar, K_greater_equal__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),)),
+        ('aten::greater_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_greater_equal__Tensor_out, K_greater_equal__Tensor_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),)),
+        ('aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor', op_greater_equal__Tensor, K_greater_equal__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal'),)),
+    ),
+    'greater_equal_': (
+        ('aten::greater_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_greater_equal___Scalar, K_greater_equal___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal_'),)),
+        ('aten::greater_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_greater_equal___Tensor, K_greater_equal___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:greater_equal_'),)),
+    ),
+    'glu': (
+        ('aten::glu.out(Tensor self, int dim=-1, *, Tensor(a!) out) -> Tensor(a!)', op_glu__out, K_glu__out, ('pointwise',), True, True, ()),
+        ('aten::glu(Tensor self, int dim=-1) -> Tensor', op_glu, K_glu, ('pointwise',), True, True, ()),
+    ),
+    'glu_backward': (
+        ('aten::glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> Tensor(a!)', op_glu_backward__grad_input, K_glu_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:glu_backward_grad_input'),)),
+        ('aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor', op_glu_backward, K_glu_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:glu_backward'),)),
+    ),
     'gelu_backward': (
         ("aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", op_gelu_backward, K_gelu_backward, ('pointwise',), True, True, ()),
         ("aten::gelu_backward.grad_input(Tensor grad_output, Tensor self, *, str approximate='none', Tensor(a!) grad_input) -> Tensor(a!)", op_gelu_backward__grad_input, K_gelu_backward__grad_input, (), True, True, ()),
@@ -505,12 +944,17 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'gather': gather,
+        'gcd': gcd,
+        'gcd_': gcd_,
         'ge': ge,
+        'greater': greater,
+        'greater_equal': greater_equal,
         'gt': gt,
     },
     'turnout.generated.nn_functional': {
         'gelu': gelu,
         'gelu_': gelu_,
+        'glu': glu,
     },
 }
 

@@ -22,8 +22,10 @@ P_mean = packet('aten', 'mean')
 P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
+P_multiply = packet('aten', 'multiply')
 P_masked_fill_ = packet('aten', 'masked_fill_')
 P_mul_ = packet('aten', 'mul_')
+P_multiply_ = packet('aten', 'multiply_')
 
 K_mul__Tensor = {}
 def op_mul__Tensor(self, other):
@@ -169,6 +171,167 @@ def op_min__other(self, other):
     if kernel is None:
         return miss('aten::min.other', (self, other))
     return kernel(ks, self, other)
+
+K_multiply__Tensor = {}
+def op_multiply__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply__out = {}
+def op_multiply__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_multiply__Scalar = {}
+def op_multiply__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::multiply.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply___Tensor = {}
+def op_multiply___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply___Scalar = {}
+def op_multiply___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::multiply_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_mvlgamma__out = {}
+def op_mvlgamma__out(self, p, *, out):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma.out', (self, p, out))
+    return kernel(ks, self, p, out)
+
+K_mvlgamma = {}
+def op_mvlgamma(self, p):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma', (self, p))
+    return kernel(ks, self, p)
+
+K_mvlgamma_ = {}
+def op_mvlgamma_(self, p):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma_', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma_', (self, p))
+    return kernel(ks, self, p)
+
+K_mish = {}
+def op_mish(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish', (self,))
+    return kernel(ks, self)
+
+K_mish__out = {}
+def op_mish__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish.out', (self, out))
+    return kernel(ks, self, out)
+
+K_mish_ = {}
+def op_mish_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_', (self,))
+    return kernel(ks, self)
+
+K_mish_backward = {}
+def op_mish_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
 
 K_mean = {}
 def op_mean(self, *, dtype=None):
@@ -779,6 +942,24 @@ def mul(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def multiply(input, other, **kwargs):
+    """aten::multiply.Tensor, aten::multiply.Scalar, aten::multiply.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_multiply(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_multiply(input, other)
+    return kernel(ks, input, other)
+
+
 def mv(input, vec, *, out=None):
     """aten::mv, aten::mv.out"""
     if out is not None:
@@ -793,6 +974,53 @@ def mv(input, vec, *, out=None):
     if kernel is None:
         return miss('aten::mv', (input, vec))
     return kernel(ks, input, vec)
+
+
+def mvlgamma(input, p, *, out=None):
+    """aten::mvlgamma, aten::mvlgamma.out"""
+    if out is not None:
+        return op_mvlgamma__out(input, p, out=out)
+    if p.__class__ is not int: p = as_int('aten::mvlgamma', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma', (input, p))
+    return kernel(ks, input, p)
+
+
+def mish(input, *, out=None):
+    """aten::mish, aten::mish.out"""
+    if out is not None:
+        return op_mish__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish', (input,))
+    return kernel(ks, input)
+
+
+def mish_(input):
+    """aten::mish_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_', (input,))
+    return kernel(ks, input)
 
 
 def mse_loss(input, target, reduction=1, *, out=None):
@@ -906,7 +1134,39 @@ class methods:
             return P_mul_(self, other)
         return kernel(ks, self, other)
 
+    def multiply(self, other, **kwargs):
+        if kwargs:
+            return P_multiply(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_multiply__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_multiply(self, other)
+        return kernel(ks, self, other)
+
+    def multiply_(self, other, **kwargs):
+        if kwargs:
+            return P_multiply_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_multiply___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_multiply_(self, other)
+        return kernel(ks, self, other)
+
     mv = op_mv
+
+    mvlgamma = op_mvlgamma
+
+    mvlgamma_ = op_mvlgamma_
 
     def __mul__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -1001,6 +1261,32 @@ OPERATORS = {
         ('aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', op_min__dim, K_min__dim, ('reduction',), True, True, ()),
         ('aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_min__dim_min, K_min__dim_min, ('reduction',), True, True, ()),
     ),
+    'multiply': (
+        ('aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor', op_multiply__Tensor, K_multiply__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply'),)),
+        ('aten::multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_multiply__out, K_multiply__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:multiply'),)),
+        ('aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor', op_multiply__Scalar, K_multiply__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply'),)),
+    ),
+    'multiply_': (
+        ('aten::multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_multiply___Tensor, K_multiply___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply_'),)),
+        ('aten::multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_multiply___Scalar, K_multiply___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply_'),)),
+    ),
+    'mvlgamma': (
+        ('aten::mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', op_mvlgamma__out, K_mvlgamma__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.special:mvlgamma_out'),)),
+        ('aten::mvlgamma(Tensor self, int p) -> Tensor', op_mvlgamma, K_mvlgamma, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.special:mvlgamma'),)),
+    ),
+    'mvlgamma_': (
+        ('aten::mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)', op_mvlgamma_, K_mvlgamma_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.special:mvlgamma_'),)),
+    ),
+    'mish': (
+        ('aten::mish(Tensor self) -> Tensor', op_mish, K_mish, ('pointwise',), True, True, ()),
+        ('aten::mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_mish__out, K_mish__out, ('pointwise',), True, True, ()),
+    ),
+    'mish_': (
+        ('aten::mish_(Tensor(a!) self) -> Tensor(a!)', op_mish_, K_mish_, ('pointwise',), True, True, ()),
+    ),
+    'mish_backward': (
+        ('aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor', op_mish_backward, K_mish_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:mish_backward'),)),
+    ),
     'mean': (
         ('aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor', op_mean, K_mean, ('reduction',), True, True, ()),
         ('aten::mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_mean__dtype_out, K_mean__dtype_out, ('reduction',), True, True, ()),
@@ -1061,9 +1347,13 @@ FUNCTIONS = {
         'mm': mm,
         'movedim': movedim,
         'mul': mul,
+        'multiply': multiply,
         'mv': mv,
+        'mvlgamma': mvlgamma,
     },
     'turnout.generated.nn_functional': {
+        'mish': mish,
+        'mish_': mish_,
         'mse_loss': mse_loss,
     },
 }

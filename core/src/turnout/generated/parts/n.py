@@ -17,7 +17,9 @@ from turnout.bindings import (
 )
 
 P_ne = packet('aten', 'ne')
+P_not_equal = packet('aten', 'not_equal')
 P_ne_ = packet('aten', 'ne_')
+P_not_equal_ = packet('aten', 'not_equal_')
 
 K_neg = {}
 def op_neg(self):
@@ -57,6 +59,93 @@ def op_neg__out(self, *, out):
     if kernel is None:
         return miss('aten::neg.out', (self, out))
     return kernel(ks, self, out)
+
+K_nan_to_num = {}
+def op_nan_to_num(self, nan=None, posinf=None, neginf=None):
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num', (self, nan, posinf, neginf))
+    return kernel(ks, self, nan, posinf, neginf)
+
+K_nan_to_num__out = {}
+def op_nan_to_num__out(self, nan=None, posinf=None, neginf=None, *, out):
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num.out', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num.out', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num.out', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num.out', (self, nan, posinf, neginf, out))
+    return kernel(ks, self, nan, posinf, neginf, out)
+
+K_nan_to_num_ = {}
+def op_nan_to_num_(self, nan=None, posinf=None, neginf=None):
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num_', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num_', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num_', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num_', (self, nan, posinf, neginf))
+    return kernel(ks, self, nan, posinf, neginf)
+
+K_negative = {}
+def op_negative(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative', (self,))
+    return kernel(ks, self)
+
+K_negative__out = {}
+def op_negative__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative.out', (self, out))
+    return kernel(ks, self, out)
+
+K_negative_ = {}
+def op_negative_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative_', (self,))
+    return kernel(ks, self)
 
 K_ne__Tensor = {}
 def op_ne__Tensor(self, other):
@@ -124,6 +213,126 @@ def op_ne__Tensor_out(self, other, *, out):
     if kernel is None:
         return miss('aten::ne.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
+
+K_nextafter__out = {}
+def op_nextafter__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_nextafter = {}
+def op_nextafter(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter', (self, other))
+    return kernel(ks, self, other)
+
+K_nextafter_ = {}
+def op_nextafter_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter_', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal__Scalar_out = {}
+def op_not_equal__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::not_equal.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_not_equal__Scalar = {}
+def op_not_equal__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::not_equal.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal__Tensor_out = {}
+def op_not_equal__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_not_equal__Tensor = {}
+def op_not_equal__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal___Scalar = {}
+def op_not_equal___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::not_equal_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_not_equal___Tensor = {}
+def op_not_equal___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::not_equal_.Tensor', (self, other))
+    return kernel(ks, self, other)
 
 K_nll_loss_forward = {}
 def op_nll_loss_forward(self, target, weight, reduction, ignore_index):
@@ -446,6 +655,42 @@ def op_nonzero__out(self, *, out):
     return kernel(ks, self, out)
 
 
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+    """aten::nan_to_num, aten::nan_to_num.out"""
+    if out is not None:
+        return op_nan_to_num__out(input, nan, posinf, neginf, out=out)
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num', (input, nan, posinf, neginf))
+    return kernel(ks, input, nan, posinf, neginf)
+
+
+def nan_to_num_(input, nan=None, posinf=None, neginf=None):
+    """aten::nan_to_num_"""
+    if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num_', 'nan', nan)
+    if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num_', 'posinf', posinf)
+    if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num_', 'neginf', neginf)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nan_to_num_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nan_to_num_', (input, nan, posinf, neginf))
+    return kernel(ks, input, nan, posinf, neginf)
+
+
 def narrow(input, dim, start, length):
     """aten::narrow"""
     if dim.__class__ is not int: dim = as_int('aten::narrow', 'dim', dim)
@@ -530,6 +775,52 @@ def neg_(input):
     return kernel(ks, input)
 
 
+def negative(input, *, out=None):
+    """aten::negative, aten::negative.out"""
+    if out is not None:
+        return op_negative__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative', (input,))
+    return kernel(ks, input)
+
+
+def negative_(input):
+    """aten::negative_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_negative_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::negative_', (input,))
+    return kernel(ks, input)
+
+
+def nextafter(input, other, *, out=None):
+    """aten::nextafter, aten::nextafter.out"""
+    if out is not None:
+        return op_nextafter__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nextafter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nextafter', (input, other))
+    return kernel(ks, input, other)
+
+
 def nonzero(input, *, out=None):
     """aten::nonzero, aten::nonzero.out"""
     if out is not None:
@@ -544,6 +835,24 @@ def nonzero(input, *, out=None):
     if kernel is None:
         return miss('aten::nonzero', (input,))
     return kernel(ks, input)
+
+
+def not_equal(input, other, **kwargs):
+    """aten::not_equal.Scalar and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_not_equal(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_not_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_not_equal(input, other)
+    return kernel(ks, input, other)
 
 
 def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
@@ -590,6 +899,10 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
+    nan_to_num = op_nan_to_num
+
+    nan_to_num_ = op_nan_to_num_
+
     narrow = op_narrow
 
     def ne(self, other, **kwargs):
@@ -624,6 +937,10 @@ class methods:
 
     neg_ = op_neg_
 
+    negative = op_negative
+
+    negative_ = op_negative_
+
     def new_empty(self, *size, **kwargs):
         if size:
             return op_new_empty(self, spread(size), **kwargs)
@@ -643,9 +960,41 @@ class methods:
             return op_new_zeros(self, spread(size), **kwargs)
         return op_new_zeros(self, **kwargs)
 
+    nextafter = op_nextafter
+
+    nextafter_ = op_nextafter_
+
     nonzero = op_nonzero
 
     normal_ = op_normal_
+
+    def not_equal(self, other, **kwargs):
+        if kwargs:
+            return P_not_equal(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_not_equal__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_not_equal(self, other)
+        return kernel(ks, self, other)
+
+    def not_equal_(self, other, **kwargs):
+        if kwargs:
+            return P_not_equal_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_not_equal___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_not_equal_(self, other)
+        return kernel(ks, self, other)
 
     __neg__ = op_neg
 
@@ -674,6 +1023,20 @@ OPERATORS = {
     'neg_': (
         ('aten::neg_(Tensor(a!) self) -> Tensor(a!)', op_neg_, K_neg_, ('pointwise',), True, True, ()),
     ),
+    'nan_to_num': (
+        ('aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor', op_nan_to_num, K_nan_to_num, ('pointwise',), True, True, ()),
+        ('aten::nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor(a!) out) -> Tensor(a!)', op_nan_to_num__out, K_nan_to_num__out, ('pointwise',), True, True, ()),
+    ),
+    'nan_to_num_': (
+        ('aten::nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)', op_nan_to_num_, K_nan_to_num_, ('pointwise',), True, True, ()),
+    ),
+    'negative': (
+        ('aten::negative(Tensor self) -> Tensor', op_negative, K_negative, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:negative'),)),
+        ('aten::negative.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_negative__out, K_negative__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:negative'),)),
+    ),
+    'negative_': (
+        ('aten::negative_(Tensor(a!) self) -> Tensor(a!)', op_negative_, K_negative_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:negative_'),)),
+    ),
     'ne': (
         ('aten::ne.Tensor(Tensor self, Tensor other) -> Tensor', op_ne__Tensor, K_ne__Tensor, ('pointwise',), True, True, ()),
         ('aten::ne.Scalar(Tensor self, Scalar other) -> Tensor', op_ne__Scalar, K_ne__Scalar, ('pointwise',), True, True, ()),
@@ -683,6 +1046,23 @@ OPERATORS = {
     'ne_': (
         ('aten::ne_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_ne___Tensor, K_ne___Tensor, (), True, True, ()),
         ('aten::ne_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_ne___Scalar, K_ne___Scalar, (), True, True, ()),
+    ),
+    'nextafter': (
+        ('aten::nextafter.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_nextafter__out, K_nextafter__out, ('pointwise',), True, True, ()),
+        ('aten::nextafter(Tensor self, Tensor other) -> Tensor', op_nextafter, K_nextafter, ('pointwise',), True, True, ()),
+    ),
+    'nextafter_': (
+        ('aten::nextafter_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_nextafter_, K_nextafter_, ('pointwise',), True, True, ()),
+    ),
+    'not_equal': (
+        ('aten::not_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_not_equal__Scalar_out, K_not_equal__Scalar_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:not_equal'),)),
+        ('aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor', op_not_equal__Scalar, K_not_equal__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal'),)),
+        ('aten::not_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_not_equal__Tensor_out, K_not_equal__Tensor_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:not_equal'),)),
+        ('aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor', op_not_equal__Tensor, K_not_equal__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal'),)),
+    ),
+    'not_equal_': (
+        ('aten::not_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_not_equal___Scalar, K_not_equal___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal_'),)),
+        ('aten::not_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_not_equal___Tensor, K_not_equal___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:not_equal_'),)),
     ),
     'nll_loss_forward': (
         ('aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)', op_nll_loss_forward, K_nll_loss_forward, (), True, True, ()),
@@ -735,12 +1115,18 @@ OPERATORS = {
 # Public module -> its functions by name.
 FUNCTIONS = {
     'turnout': {
+        'nan_to_num': nan_to_num,
+        'nan_to_num_': nan_to_num_,
         'narrow': narrow,
         'native_dropout': native_dropout,
         'ne': ne,
         'neg': neg,
         'neg_': neg_,
+        'negative': negative,
+        'negative_': negative_,
+        'nextafter': nextafter,
         'nonzero': nonzero,
+        'not_equal': not_equal,
     },
     'turnout.generated.nn_functional': {
         'nll_loss': nll_loss,

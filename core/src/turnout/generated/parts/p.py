@@ -20,6 +20,19 @@ P_pow = packet('aten', 'pow')
 P_prod = packet('aten', 'prod')
 P_pow_ = packet('aten', 'pow_')
 
+K_positive = {}
+def op_positive(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_positive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::positive', (self,))
+    return kernel(ks, self)
+
 K_pow__Tensor_Tensor = {}
 def op_pow__Tensor_Tensor(self, exponent):
     state = DISPATCH()
@@ -115,6 +128,87 @@ def op_pow__Tensor_Scalar_out(self, exponent, *, out):
         return miss('aten::pow.Tensor_Scalar_out', (self, exponent, out))
     return kernel(ks, self, exponent, out)
 
+K_polygamma__out = {}
+def op_polygamma__out(n, self, *, out):
+    if n.__class__ is not int: n = as_int('aten::polygamma.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma.out', (n, self, out))
+    return kernel(ks, n, self, out)
+
+K_polygamma = {}
+def op_polygamma(n, self):
+    if n.__class__ is not int: n = as_int('aten::polygamma', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma', (n, self))
+    return kernel(ks, n, self)
+
+K_polygamma_ = {}
+def op_polygamma_(self, n):
+    if n.__class__ is not int: n = as_int('aten::polygamma_', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma_', (self, n))
+    return kernel(ks, self, n)
+
+K_polar = {}
+def op_polar(abs, angle):
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar', (abs, angle))
+    return kernel(ks, abs, angle)
+
+K_polar__out = {}
+def op_polar__out(abs, angle, *, out):
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar.out', (abs, angle, out))
+    return kernel(ks, abs, angle, out)
+
+K_prelu = {}
+def op_prelu(self, weight):
+    state = DISPATCH()
+    try:
+        ks = self.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu', (self, weight))
+    return kernel(ks, self, weight)
+
 K_prod = {}
 def op_prod(self, *, dtype=None):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::prod', 'dtype', dtype)
@@ -203,6 +297,19 @@ def op_pow__Scalar_out(self, exponent, *, out):
         return miss('aten::pow.Scalar_out', (self, exponent, out))
     return kernel(ks, self, exponent, out)
 
+K_prelu__out = {}
+def op_prelu__out(self, weight, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | weight.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu.out', (self, weight, out))
+    return kernel(ks, self, weight, out)
+
 
 def permute(input, dims):
     """aten::permute"""
@@ -217,6 +324,53 @@ def permute(input, dims):
     if kernel is None:
         return miss('aten::permute', (input, dims))
     return kernel(ks, input, dims)
+
+
+def polar(abs, angle, *, out=None):
+    """aten::polar, aten::polar.out"""
+    if out is not None:
+        return op_polar__out(abs, angle, out=out)
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar', (abs, angle))
+    return kernel(ks, abs, angle)
+
+
+def polygamma(n, input, *, out=None):
+    """aten::polygamma, aten::polygamma.out"""
+    if out is not None:
+        return op_polygamma__out(n, input, out=out)
+    if n.__class__ is not int: n = as_int('aten::polygamma', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma', (n, input))
+    return kernel(ks, n, input)
+
+
+def positive(input):
+    """aten::positive"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_positive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::positive', (input,))
+    return kernel(ks, input)
 
 
 def pow(input, exponent, **kwargs):
@@ -235,6 +389,22 @@ def pow(input, exponent, **kwargs):
     if kernel is None:
         return P_pow(input, exponent)
     return kernel(ks, input, exponent)
+
+
+def prelu(input, weight, *, out=None):
+    """aten::prelu, aten::prelu.out"""
+    if out is not None:
+        return op_prelu__out(input, weight, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu', (input, weight))
+    return kernel(ks, input, weight)
 
 
 def prod(input, *args, **kwargs):
@@ -262,6 +432,13 @@ class methods:
         if dims:
             return op_permute(self, spread(dims), **kwargs)
         return op_permute(self, **kwargs)
+
+    def polygamma(self, n):
+        return op_polygamma(n, self)
+
+    polygamma_ = op_polygamma_
+
+    positive = op_positive
 
     def pow(self, exponent, **kwargs):
         if kwargs:
@@ -291,6 +468,8 @@ class methods:
             return P_pow_(self, exponent)
         return kernel(ks, self, exponent)
 
+    prelu = op_prelu
+
     def prod(self, *args, **kwargs):
         if args or kwargs:
             return P_prod(self, *args, **kwargs)
@@ -304,6 +483,8 @@ class methods:
         if kernel is None:
             return P_prod(self)
         return kernel(ks, self, None)
+
+    __pos__ = op_positive
 
     def __pow__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -340,6 +521,9 @@ class methods:
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 OPERATORS = {
+    'positive': (
+        ('aten::positive(Tensor(a) self) -> Tensor(a)', op_positive, K_positive, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:positive'),)),
+    ),
     'pow': (
         ('aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', op_pow__Tensor_Tensor, K_pow__Tensor_Tensor, ('pointwise',), True, True, ()),
         ('aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor', op_pow__Scalar, K_pow__Scalar, ('pointwise',), True, True, ()),
@@ -351,6 +535,21 @@ OPERATORS = {
     'pow_': (
         ('aten::pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', op_pow___Tensor, K_pow___Tensor, ('pointwise',), True, True, ()),
         ('aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', op_pow___Scalar, K_pow___Scalar, ('pointwise',), True, True, ()),
+    ),
+    'polygamma': (
+        ('aten::polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_polygamma__out, K_polygamma__out, ('pointwise',), True, True, ()),
+        ('aten::polygamma(int n, Tensor self) -> Tensor', op_polygamma, K_polygamma, ('pointwise',), True, True, ()),
+    ),
+    'polygamma_': (
+        ('aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)', op_polygamma_, K_polygamma_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.special:polygamma_'),)),
+    ),
+    'polar': (
+        ('aten::polar(Tensor abs, Tensor angle) -> Tensor', op_polar, K_polar, ('pointwise',), True, True, ()),
+        ('aten::polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!)', op_polar__out, K_polar__out, ('pointwise',), True, True, ()),
+    ),
+    'prelu': (
+        ('aten::prelu(Tensor self, Tensor weight) -> Tensor', op_prelu, K_prelu, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:prelu'),)),
+        ('aten::prelu.out(Tensor self, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', op_prelu__out, K_prelu__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::prelu'),)),
     ),
     'prod': (
         ('aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor', op_prod, K_prod, ('reduction',), True, True, ()),
@@ -368,7 +567,11 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'permute': permute,
+        'polar': polar,
+        'polygamma': polygamma,
+        'positive': positive,
         'pow': pow,
+        'prelu': prelu,
         'prod': prod,
     },
 }

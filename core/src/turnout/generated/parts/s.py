@@ -21,9 +21,11 @@ P_sort = packet('aten', 'sort')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
 P_sub = packet('aten', 'sub')
+P_subtract = packet('aten', 'subtract')
 P_sum = packet('aten', 'sum')
 P_scatter_ = packet('aten', 'scatter_')
 P_sub_ = packet('aten', 'sub_')
+P_subtract_ = packet('aten', 'subtract_')
 
 K_sqrt = {}
 def op_sqrt(self):
@@ -181,6 +183,149 @@ def op_sign__out(self, *, out):
         return miss('aten::sign.out', (self, out))
     return kernel(ks, self, out)
 
+K_sinh = {}
+def op_sinh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh', (self,))
+    return kernel(ks, self)
+
+K_sinh__out = {}
+def op_sinh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinh_ = {}
+def op_sinh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh_', (self,))
+    return kernel(ks, self)
+
+K_square = {}
+def op_square(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square', (self,))
+    return kernel(ks, self)
+
+K_square__out = {}
+def op_square__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square.out', (self, out))
+    return kernel(ks, self, out)
+
+K_square_ = {}
+def op_square_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square_', (self,))
+    return kernel(ks, self)
+
+K_signbit = {}
+def op_signbit(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit', (self,))
+    return kernel(ks, self)
+
+K_signbit__out = {}
+def op_signbit__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinc = {}
+def op_sinc(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc', (self,))
+    return kernel(ks, self)
+
+K_sinc__out = {}
+def op_sinc__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinc_ = {}
+def op_sinc_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc_', (self,))
+    return kernel(ks, self)
+
 K_sub__Tensor = {}
 def op_sub__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::sub.Tensor', 'alpha', alpha)
@@ -252,6 +397,324 @@ def op_sub__out(self, other, *, alpha=1, out):
     if kernel is None:
         return miss('aten::sub.out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
+
+K_subtract__out = {}
+def op_subtract__out(self, other, *, alpha=1, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.out', (self, other, alpha, out))
+    return kernel(ks, self, other, alpha, out)
+
+K_subtract__Tensor = {}
+def op_subtract__Tensor(self, other, *, alpha=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.Tensor', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.Tensor', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract__Scalar = {}
+def op_subtract__Scalar(self, other, alpha=1):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::subtract.Scalar', 'other', other)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.Scalar', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.Scalar', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract___Tensor = {}
+def op_subtract___Tensor(self, other, *, alpha=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract_.Tensor', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract_.Tensor', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract___Scalar = {}
+def op_subtract___Scalar(self, other, alpha=1):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::subtract_.Scalar', 'other', other)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract_.Scalar', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract_.Scalar', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_sgn = {}
+def op_sgn(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn', (self,))
+    return kernel(ks, self)
+
+K_sgn__out = {}
+def op_sgn__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sgn_ = {}
+def op_sgn_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn_', (self,))
+    return kernel(ks, self)
+
+K_softshrink__out = {}
+def op_softshrink__out(self, lambd=0.5, *, out):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink.out', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink.out', (self, lambd, out))
+    return kernel(ks, self, lambd, out)
+
+K_softshrink = {}
+def op_softshrink(self, lambd=0.5):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink', (self, lambd))
+    return kernel(ks, self, lambd)
+
+K_softplus__out = {}
+def op_softplus__out(self, beta=1, threshold=20, *, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus.out', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus.out', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus.out', (self, beta, threshold, out))
+    return kernel(ks, self, beta, threshold, out)
+
+K_softplus = {}
+def op_softplus(self, beta=1, threshold=20):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus', (self, beta, threshold))
+    return kernel(ks, self, beta, threshold)
+
+K_silu = {}
+def op_silu(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu', (self,))
+    return kernel(ks, self)
+
+K_silu__out = {}
+def op_silu__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu.out', (self, out))
+    return kernel(ks, self, out)
+
+K_silu_ = {}
+def op_silu_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_', (self,))
+    return kernel(ks, self)
+
+K_selu = {}
+def op_selu(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu', (self,))
+    return kernel(ks, self)
+
+K_selu_ = {}
+def op_selu_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu_', (self,))
+    return kernel(ks, self)
+
+K_softshrink_backward__grad_input = {}
+def op_softshrink_backward__grad_input(grad_output, self, lambd, *, grad_input):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward.grad_input', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink_backward.grad_input', (grad_output, self, lambd, grad_input))
+    return kernel(ks, grad_output, self, lambd, grad_input)
+
+K_softshrink_backward = {}
+def op_softshrink_backward(grad_output, self, lambd):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink_backward', (grad_output, self, lambd))
+    return kernel(ks, grad_output, self, lambd)
+
+K_softplus_backward__grad_input = {}
+def op_softplus_backward__grad_input(grad_output, self, beta, threshold, *, grad_input):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus_backward.grad_input', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward.grad_input', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus_backward.grad_input', (grad_output, self, beta, threshold, grad_input))
+    return kernel(ks, grad_output, self, beta, threshold, grad_input)
+
+K_softplus_backward = {}
+def op_softplus_backward(grad_output, self, beta, threshold):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus_backward', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus_backward', (grad_output, self, beta, threshold))
+    return kernel(ks, grad_output, self, beta, threshold)
+
+K_silu_backward__grad_input = {}
+def op_silu_backward__grad_input(grad_output, self, *, grad_input):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_backward.grad_input', (grad_output, self, grad_input))
+    return kernel(ks, grad_output, self, grad_input)
+
+K_silu_backward = {}
+def op_silu_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
 
 K_sigmoid_backward = {}
 def op_sigmoid_backward(grad_output, output):
@@ -982,6 +1445,50 @@ def select(input, dim, index):
     return kernel(ks, input, dim, index)
 
 
+def selu(input):
+    """aten::selu"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu', (input,))
+    return kernel(ks, input)
+
+
+def selu_(input):
+    """aten::selu_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu_', (input,))
+    return kernel(ks, input)
+
+
+def sgn(input, *, out=None):
+    """aten::sgn, aten::sgn.out"""
+    if out is not None:
+        return op_sgn__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn', (input,))
+    return kernel(ks, input)
+
+
 def sigmoid(input, *, out=None):
     """aten::sigmoid, aten::sigmoid.out"""
     if out is not None:
@@ -1028,6 +1535,22 @@ def sign(input, *, out=None):
     return kernel(ks, input)
 
 
+def signbit(input, *, out=None):
+    """aten::signbit, aten::signbit.out"""
+    if out is not None:
+        return op_signbit__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit', (input,))
+    return kernel(ks, input)
+
+
 def sin(input, *, out=None):
     """aten::sin, aten::sin.out"""
     if out is not None:
@@ -1055,6 +1578,66 @@ def sin_(input):
         kernel = None
     if kernel is None:
         return miss('aten::sin_', (input,))
+    return kernel(ks, input)
+
+
+def sinc(input, *, out=None):
+    """aten::sinc, aten::sinc.out"""
+    if out is not None:
+        return op_sinc__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc', (input,))
+    return kernel(ks, input)
+
+
+def sinc_(input):
+    """aten::sinc_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc_', (input,))
+    return kernel(ks, input)
+
+
+def sinh(input, *, out=None):
+    """aten::sinh, aten::sinh.out"""
+    if out is not None:
+        return op_sinh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh', (input,))
+    return kernel(ks, input)
+
+
+def sinh_(input):
+    """aten::sinh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh_', (input,))
     return kernel(ks, input)
 
 
@@ -1168,6 +1751,36 @@ def sqrt_(input):
     return kernel(ks, input)
 
 
+def square(input, *, out=None):
+    """aten::square, aten::square.out"""
+    if out is not None:
+        return op_square__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square', (input,))
+    return kernel(ks, input)
+
+
+def square_(input):
+    """aten::square_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square_', (input,))
+    return kernel(ks, input)
+
+
 def squeeze(input, *args, **kwargs):
     """aten::squeeze, aten::squeeze.dim, aten::squeeze.dims"""
     if args or kwargs:
@@ -1232,6 +1845,24 @@ def sub(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
+def subtract(input, other, *args, **kwargs):
+    """aten::subtract.Tensor, aten::subtract.Scalar, aten::subtract.out"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_subtract(input, other, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_subtract(input, other)
+    return kernel(ks, input, other, 1)
+
+
 def sum(input, *args, **kwargs):
     """aten::sum, aten::sum.dim_IntList, aten::sum.out, aten::sum.IntList_out"""
     if args or kwargs:
@@ -1250,6 +1881,71 @@ def sum(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def silu(input, *, out=None):
+    """aten::silu, aten::silu.out"""
+    if out is not None:
+        return op_silu__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu', (input,))
+    return kernel(ks, input)
+
+
+def silu_(input):
+    """aten::silu_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_', (input,))
+    return kernel(ks, input)
+
+
+def softplus(input, beta=1, threshold=20, *, out=None):
+    """aten::softplus, aten::softplus.out"""
+    if out is not None:
+        return op_softplus__out(input, beta, threshold, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus', (input, beta, threshold))
+    return kernel(ks, input, beta, threshold)
+
+
+def softshrink(input, lambd=0.5, *, out=None):
+    """aten::softshrink, aten::softshrink.out"""
+    if out is not None:
+        return op_softshrink__out(input, lambd, out=out)
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink', (input, lambd))
+    return kernel(ks, input, lambd)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -1265,6 +1961,10 @@ class methods:
 
     select = op_select__int
 
+    sgn = op_sgn
+
+    sgn_ = op_sgn_
+
     sigmoid = op_sigmoid
 
     sigmoid_ = op_sigmoid_
@@ -1273,9 +1973,19 @@ class methods:
 
     sign_ = op_sign_
 
+    signbit = op_signbit
+
     sin = op_sin
 
     sin_ = op_sin_
+
+    sinc = op_sinc
+
+    sinc_ = op_sinc_
+
+    sinh = op_sinh
+
+    sinh_ = op_sinh_
 
     slice = op_slice__Tensor
 
@@ -1291,6 +2001,10 @@ class methods:
     sqrt = op_sqrt
 
     sqrt_ = op_sqrt_
+
+    square = op_square
+
+    square_ = op_square_
 
     def squeeze(self, *args, **kwargs):
         if args or kwargs:
@@ -1339,6 +2053,34 @@ class methods:
             kernel = None
         if kernel is None:
             return P_sub_(self, other)
+        return kernel(ks, self, other, 1)
+
+    def subtract(self, other, *args, **kwargs):
+        if args or kwargs:
+            return P_subtract(self, other, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_subtract__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_subtract(self, other)
+        return kernel(ks, self, other, 1)
+
+    def subtract_(self, other, *args, **kwargs):
+        if args or kwargs:
+            return P_subtract_(self, other, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_subtract___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_subtract_(self, other)
         return kernel(ks, self, other, 1)
 
     def sum(self, *args, **kwargs):
@@ -1417,6 +2159,31 @@ OPERATORS = {
     'sign_': (
         ('aten::sign_(Tensor(a!) self) -> Tensor(a!)', op_sign_, K_sign_, ('pointwise',), True, True, ()),
     ),
+    'sinh': (
+        ('aten::sinh(Tensor self) -> Tensor', op_sinh, K_sinh, ('pointwise',), True, True, ()),
+        ('aten::sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_sinh__out, K_sinh__out, ('pointwise',), True, True, ()),
+    ),
+    'sinh_': (
+        ('aten::sinh_(Tensor(a!) self) -> Tensor(a!)', op_sinh_, K_sinh_, ('pointwise',), True, True, ()),
+    ),
+    'square': (
+        ('aten::square(Tensor self) -> Tensor', op_square, K_square, ('pointwise',), True, True, ()),
+        ('aten::square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_square__out, K_square__out, ('pointwise',), True, True, ()),
+    ),
+    'square_': (
+        ('aten::square_(Tensor(a!) self) -> Tensor(a!)', op_square_, K_square_, ('pointwise',), True, True, ()),
+    ),
+    'signbit': (
+        ('aten::signbit(Tensor self) -> Tensor', op_signbit, K_signbit, ('pointwise',), True, True, ()),
+        ('aten::signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_signbit__out, K_signbit__out, ('pointwise',), True, True, ()),
+    ),
+    'sinc': (
+        ('aten::sinc(Tensor self) -> Tensor', op_sinc, K_sinc, ('pointwise',), True, True, ()),
+        ('aten::sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_sinc__out, K_sinc__out, ('pointwise',), True, True, ()),
+    ),
+    'sinc_': (
+        ('aten::sinc_(Tensor(a!) self) -> Tensor(a!)', op_sinc_, K_sinc_, ('pointwise',), True, True, ()),
+    ),
     'sub': (
         ('aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', op_sub__Tensor, K_sub__Tensor, ('pointwise',), True, True, ()),
         ('aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', op_sub__Scalar, K_sub__Scalar, ('pointwise',), True, True, ()),
@@ -1426,6 +2193,55 @@ OPERATORS = {
     'sub_': (
         ('aten::sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', op_sub___Tensor, K_sub___Tensor, ('pointwise',), True, True, ()),
         ('aten::sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', op_sub___Scalar, K_sub___Scalar, ('pointwise',), True, True, ()),
+    ),
+    'subtract': (
+        ('aten::subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_subtract__out, K_subtract__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:subtract'),)),
+        ('aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', op_subtract__Tensor, K_subtract__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract'),)),
+        ('aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', op_subtract__Scalar, K_subtract__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract'),)),
+    ),
+    'subtract_': (
+        ('aten::subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', op_subtract___Tensor, K_subtract___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract_'),)),
+        ('aten::subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', op_subtract___Scalar, K_subtract___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract_'),)),
+    ),
+    'sgn': (
+        ('aten::sgn(Tensor self) -> Tensor', op_sgn, K_sgn, ('pointwise',), True, True, ()),
+        ('aten::sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_sgn__out, K_sgn__out, ('pointwise',), True, True, ()),
+    ),
+    'sgn_': (
+        ('aten::sgn_(Tensor(a!) self) -> Tensor(a!)', op_sgn_, K_sgn_, ('pointwise',), True, True, ()),
+    ),
+    'softshrink': (
+        ('aten::softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', op_softshrink__out, K_softshrink__out, ('pointwise',), True, True, ()),
+        ('aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor', op_softshrink, K_softshrink, ('pointwise',), True, True, ()),
+    ),
+    'softplus': (
+        ('aten::softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)', op_softplus__out, K_softplus__out, ('pointwise',), True, True, ()),
+        ('aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor', op_softplus, K_softplus, ('pointwise',), True, True, ()),
+    ),
+    'silu': (
+        ('aten::silu(Tensor self) -> Tensor', op_silu, K_silu, ('pointwise',), True, True, ()),
+        ('aten::silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_silu__out, K_silu__out, ('pointwise',), True, True, ()),
+    ),
+    'silu_': (
+        ('aten::silu_(Tensor(a!) self) -> Tensor(a!)', op_silu_, K_silu_, ('pointwise',), True, True, ()),
+    ),
+    'selu': (
+        ('aten::selu(Tensor self) -> Tensor', op_selu, K_selu, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:selu'),)),
+    ),
+    'selu_': (
+        ('aten::selu_(Tensor(a!) self) -> Tensor(a!)', op_selu_, K_selu_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:selu_'),)),
+    ),
+    'softshrink_backward': (
+        ('aten::softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) -> Tensor(a!)', op_softshrink_backward__grad_input, K_softshrink_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:softshrink_backward_grad_input'),)),
+        ('aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor', op_softshrink_backward, K_softshrink_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:softshrink_backward'),)),
+    ),
+    'softplus_backward': (
+        ('aten::softplus_backward.grad_input(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold, *, Tensor(a!) grad_input) -> Tensor(a!)', op_softplus_backward__grad_input, K_softplus_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:softplus_backward_grad_input'),)),
+        ('aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', op_softplus_backward, K_softplus_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:softplus_backward'),)),
+    ),
+    'silu_backward': (
+        ('aten::silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)', op_silu_backward__grad_input, K_silu_backward__grad_input, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:silu_backward_grad_input'),)),
+        ('aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor', op_silu_backward, K_silu_backward, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:silu_backward'),)),
     ),
     'sigmoid_backward': (
         ('aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor', op_sigmoid_backward, K_sigmoid_backward, ('pointwise',), True, True, ()),
@@ -1520,11 +2336,19 @@ FUNCTIONS = {
         'scatter': scatter,
         'scatter_add': scatter_add,
         'select': select,
+        'selu': selu,
+        'selu_': selu_,
+        'sgn': sgn,
         'sigmoid': sigmoid,
         'sigmoid_': sigmoid_,
         'sign': sign,
+        'signbit': signbit,
         'sin': sin,
         'sin_': sin_,
+        'sinc': sinc,
+        'sinc_': sinc_,
+        'sinh': sinh,
+        'sinh_': sinh_,
         'slice': slice,
         'softmax': softmax,
         'sort': sort,
@@ -1532,11 +2356,20 @@ FUNCTIONS = {
         'split_with_sizes': split_with_sizes,
         'sqrt': sqrt,
         'sqrt_': sqrt_,
+        'square': square,
+        'square_': square_,
         'squeeze': squeeze,
         'stack': stack,
         'std': std,
         'sub': sub,
+        'subtract': subtract,
         'sum': sum,
+    },
+    'turnout.generated.nn_functional': {
+        'silu': silu,
+        'silu_': silu_,
+        'softplus': softplus,
+        'softshrink': softshrink,
     },
 }
 

@@ -16,7 +16,9 @@ from turnout.bindings import (
     out_tuple, packet,
 )
 
+P_true_divide = packet('aten', 'true_divide')
 P_to = packet('aten', 'to')
+P_true_divide_ = packet('aten', 'true_divide_')
 
 K_tanh = {}
 def op_tanh(self):
@@ -95,6 +97,157 @@ def op_trunc__out(self, *, out):
     if kernel is None:
         return miss('aten::trunc.out', (self, out))
     return kernel(ks, self, out)
+
+K_tan = {}
+def op_tan(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan', (self,))
+    return kernel(ks, self)
+
+K_tan__out = {}
+def op_tan__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan.out', (self, out))
+    return kernel(ks, self, out)
+
+K_tan_ = {}
+def op_tan_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan_', (self,))
+    return kernel(ks, self)
+
+K_true_divide__Tensor = {}
+def op_true_divide__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_true_divide__out = {}
+def op_true_divide__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_true_divide__Scalar = {}
+def op_true_divide__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::true_divide.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_true_divide___Tensor = {}
+def op_true_divide___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_true_divide___Scalar = {}
+def op_true_divide___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::true_divide_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::true_divide_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_threshold = {}
+def op_threshold(self, threshold, value):
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold', (self, threshold, value))
+    return kernel(ks, self, threshold, value)
+
+K_threshold__out = {}
+def op_threshold__out(self, threshold, value, *, out):
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold.out', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold.out', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold.out', (self, threshold, value, out))
+    return kernel(ks, self, threshold, value, out)
+
+K_threshold_ = {}
+def op_threshold_(self, threshold, value):
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold_', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold_', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold_', (self, threshold, value))
+    return kernel(ks, self, threshold, value)
 
 K_threshold_backward = {}
 def op_threshold_backward(grad_output, self, threshold):
@@ -453,6 +606,36 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     return kernel(ks, input, indices, dim)
 
 
+def tan(input, *, out=None):
+    """aten::tan, aten::tan.out"""
+    if out is not None:
+        return op_tan__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan', (input,))
+    return kernel(ks, input)
+
+
+def tan_(input):
+    """aten::tan_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tan_', (input,))
+    return kernel(ks, input)
+
+
 def tanh(input, *, out=None):
     """aten::tanh, aten::tanh.out"""
     if out is not None:
@@ -481,6 +664,40 @@ def tanh_(input):
     if kernel is None:
         return miss('aten::tanh_', (input,))
     return kernel(ks, input)
+
+
+def threshold(input, threshold, value, *, out=None):
+    """aten::threshold, aten::threshold.out"""
+    if out is not None:
+        return op_threshold__out(input, threshold, value, out=out)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold', (input, threshold, value))
+    return kernel(ks, input, threshold, value)
+
+
+def threshold_(input, threshold, value):
+    """aten::threshold_"""
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold_', 'threshold', threshold)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold_', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_threshold_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::threshold_', (input, threshold, value))
+    return kernel(ks, input, threshold, value)
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
@@ -554,6 +771,24 @@ def triu(input, diagonal=0, *, out=None):
     return kernel(ks, input, diagonal)
 
 
+def true_divide(input, other, **kwargs):
+    """aten::true_divide.Tensor, aten::true_divide.Scalar, aten::true_divide.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_true_divide(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_true_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_true_divide(input, other)
+    return kernel(ks, input, other)
+
+
 def trunc(input, *, out=None):
     """aten::trunc, aten::trunc.out"""
     if out is not None:
@@ -591,6 +826,10 @@ class methods:
 
     take_along_dim = op_take_along_dim
 
+    tan = op_tan
+
+    tan_ = op_tan_
+
     tanh = op_tanh
 
     tanh_ = op_tanh_
@@ -621,6 +860,34 @@ class methods:
 
     triu_ = op_triu_
 
+    def true_divide(self, other, **kwargs):
+        if kwargs:
+            return P_true_divide(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_true_divide__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_true_divide(self, other)
+        return kernel(ks, self, other)
+
+    def true_divide_(self, other, **kwargs):
+        if kwargs:
+            return P_true_divide_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_true_divide___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_true_divide_(self, other)
+        return kernel(ks, self, other)
+
     trunc = op_trunc
 
     trunc_ = op_trunc_
@@ -642,6 +909,29 @@ OPERATORS = {
     ),
     'trunc_': (
         ('aten::trunc_(Tensor(a!) self) -> Tensor(a!)', op_trunc_, K_trunc_, ('pointwise',), True, True, ()),
+    ),
+    'tan': (
+        ('aten::tan(Tensor self) -> Tensor', op_tan, K_tan, ('pointwise',), True, True, ()),
+        ('aten::tan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_tan__out, K_tan__out, ('pointwise',), True, True, ()),
+    ),
+    'tan_': (
+        ('aten::tan_(Tensor(a!) self) -> Tensor(a!)', op_tan_, K_tan_, ('pointwise',), True, True, ()),
+    ),
+    'true_divide': (
+        ('aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor', op_true_divide__Tensor, K_true_divide__Tensor, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide'),)),
+        ('aten::true_divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_true_divide__out, K_true_divide__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:true_divide'),)),
+        ('aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor', op_true_divide__Scalar, K_true_divide__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide'),)),
+    ),
+    'true_divide_': (
+        ('aten::true_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_true_divide___Tensor, K_true_divide___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide_'),)),
+        ('aten::true_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_true_divide___Scalar, K_true_divide___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:true_divide_'),)),
+    ),
+    'threshold': (
+        ('aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor', op_threshold, K_threshold, ('pointwise',), True, True, ()),
+        ('aten::threshold.out(Tensor self, Scalar threshold, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', op_threshold__out, K_threshold__out, ('pointwise',), True, True, ()),
+    ),
+    'threshold_': (
+        ('aten::threshold_(Tensor(a!) self, Scalar threshold, Scalar value) -> Tensor(a!)', op_threshold_, K_threshold_, ('pointwise',), True, True, ()),
     ),
     'threshold_backward': (
         ('aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor', op_threshold_backward, K_threshold_backward, ('pointwise',), True, True, ()),
@@ -697,12 +987,17 @@ FUNCTIONS = {
     'turnout': {
         't': t,
         'take_along_dim': take_along_dim,
+        'tan': tan,
+        'tan_': tan_,
         'tanh': tanh,
         'tanh_': tanh_,
+        'threshold': threshold,
+        'threshold_': threshold_,
         'topk': topk,
         'transpose': transpose,
         'tril': tril,
         'triu': triu,
+        'true_divide': true_divide,
         'trunc': trunc,
         'trunc_': trunc_,
     },

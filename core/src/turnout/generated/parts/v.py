@@ -18,6 +18,84 @@ from turnout.bindings import (
 
 P_var = packet('aten', 'var')
 
+K_view_as_real_copy = {}
+def op_view_as_real_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real_copy', (self,))
+    return kernel(ks, self)
+
+K_view_as_real_copy__out = {}
+def op_view_as_real_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_view_as_complex_copy = {}
+def op_view_as_complex_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex_copy', (self,))
+    return kernel(ks, self)
+
+K_view_as_complex_copy__out = {}
+def op_view_as_complex_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_view_as_real = {}
+def op_view_as_real(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real', (self,))
+    return kernel(ks, self)
+
+K_view_as_complex = {}
+def op_view_as_complex(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex', (self,))
+    return kernel(ks, self)
+
 K_var = {}
 def op_var(self, unbiased=True):
     if unbiased.__class__ is not bool: unbiased = as_bool('aten::var', 'unbiased', unbiased)
@@ -118,6 +196,66 @@ def var(*args, **kwargs):
     return P_var(*args, **kwargs)
 
 
+def view_as_complex(input):
+    """aten::view_as_complex"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex', (input,))
+    return kernel(ks, input)
+
+
+def view_as_complex_copy(input, *, out=None):
+    """aten::view_as_complex_copy, aten::view_as_complex_copy.out"""
+    if out is not None:
+        return op_view_as_complex_copy__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_complex_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_complex_copy', (input,))
+    return kernel(ks, input)
+
+
+def view_as_real(input):
+    """aten::view_as_real"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real', (input,))
+    return kernel(ks, input)
+
+
+def view_as_real_copy(input, *, out=None):
+    """aten::view_as_real_copy, aten::view_as_real_copy.out"""
+    if out is not None:
+        return op_view_as_real_copy__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_as_real_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_as_real_copy', (input,))
+    return kernel(ks, input)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -137,6 +275,20 @@ class methods:
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 OPERATORS = {
+    'view_as_real_copy': (
+        ('aten::view_as_real_copy(Tensor self) -> Tensor', op_view_as_real_copy, K_view_as_real_copy, ('pointwise',), True, True, ()),
+        ('aten::view_as_real_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_view_as_real_copy__out, K_view_as_real_copy__out, ('pointwise',), True, True, ()),
+    ),
+    'view_as_complex_copy': (
+        ('aten::view_as_complex_copy(Tensor self) -> Tensor', op_view_as_complex_copy, K_view_as_complex_copy, ('pointwise',), True, True, ()),
+        ('aten::view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_view_as_complex_copy__out, K_view_as_complex_copy__out, ('pointwise',), True, True, ()),
+    ),
+    'view_as_real': (
+        ('aten::view_as_real(Tensor(a) self) -> Tensor(a)', op_view_as_real, K_view_as_real, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:view_as_real'),)),
+    ),
+    'view_as_complex': (
+        ('aten::view_as_complex(Tensor(a) self) -> Tensor(a)', op_view_as_complex, K_view_as_complex, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:view_as_complex'),)),
+    ),
     'var': (
         ('aten::var(Tensor self, bool unbiased=True) -> Tensor', op_var, K_var, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var'),)),
         ('aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', op_var__dim, K_var__dim, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_dim'),)),
@@ -156,6 +308,10 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'var': var,
+        'view_as_complex': view_as_complex,
+        'view_as_complex_copy': view_as_complex_copy,
+        'view_as_real': view_as_real,
+        'view_as_real_copy': view_as_real_copy,
     },
 }
 
