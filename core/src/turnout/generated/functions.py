@@ -13,48 +13,61 @@ from turnout.bindings import (
 )
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
-    miss,
+    as_str, miss,
 )
 from turnout.generated.operators import (
     abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out, amax__out as op_amax__out,
-    amin__out as op_amin__out, argmax__out as op_argmax__out, argmin__out as op_argmin__out,
-    atan2__out as op_atan2__out, bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out,
-    cat__out as op_cat__out, ceil__out as op_ceil__out, clone__out as op_clone__out, cos__out as op_cos__out,
-    cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out, exp__out as op_exp__out,
-    expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out, full__out as op_full__out,
-    gather__out as op_gather__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
+    amin__out as op_amin__out, aminmax__out as op_aminmax__out, argmax__out as op_argmax__out,
+    argmin__out as op_argmin__out, atan2__out as op_atan2__out, bincount__out as op_bincount__out,
+    bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out, cat__out as op_cat__out,
+    ceil__out as op_ceil__out, clone__out as op_clone__out, cos__out as op_cos__out, cummax__out as op_cummax__out,
+    cummin__out as op_cummin__out, cumprod__out as op_cumprod__out, cumsum__out as op_cumsum__out,
+    diff__out as op_diff__out, dist__out as op_dist__out, dot__out as op_dot__out, erf__out as op_erf__out,
+    exp__out as op_exp__out, expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out,
+    frobenius_norm__out as op_frobenius_norm__out, full__out as op_full__out, gather__out as op_gather__out,
+    histc__out as op_histc__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
     index_put__out as op_index_put__out, index_select__out as op_index_select__out, isnan__out as op_isnan__out,
-    lerp__Scalar_out as op_lerp__Scalar_out, linspace__out as op_linspace__out, log1p__out as op_log1p__out,
-    log__out as op_log__out, log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
-    logical_not__out as op_logical_not__out, logical_or__out as op_logical_or__out,
-    logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out, matmul__out as op_matmul__out,
-    maximum__out as op_maximum__out, minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
+    kthvalue__values as op_kthvalue__values, lerp__Scalar_out as op_lerp__Scalar_out,
+    linspace__out as op_linspace__out, log1p__out as op_log1p__out, log__out as op_log__out,
+    log_softmax__int_out as op_log_softmax__int_out, logcumsumexp__out as op_logcumsumexp__out,
+    logical_and__out as op_logical_and__out, logical_not__out as op_logical_not__out,
+    logical_or__out as op_logical_or__out, logical_xor__out as op_logical_xor__out,
+    logsumexp__out as op_logsumexp__out, matmul__out as op_matmul__out, maximum__out as op_maximum__out,
+    minimum__out as op_minimum__out, mm__out as op_mm__out, mode__values as op_mode__values,
+    msort__out as op_msort__out, mv__out as op_mv__out, nanmean__out as op_nanmean__out, nansum__out as op_nansum__out,
     native_dropout__out as op_native_dropout__out, neg__out as op_neg__out, nonzero__out as op_nonzero__out,
-    ones__out as op_ones__out, outer__out as op_outer__out, reciprocal__out as op_reciprocal__out,
-    relu__out as op_relu__out, round__out as op_round__out, rsqrt__out as op_rsqrt__out,
-    scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out,
+    nonzero_static__out as op_nonzero_static__out, ones__out as op_ones__out, outer__out as op_outer__out,
+    reciprocal__out as op_reciprocal__out, relu__out as op_relu__out, renorm__out as op_renorm__out,
+    round__out as op_round__out, rsqrt__out as op_rsqrt__out, scalar_tensor__out as op_scalar_tensor__out,
+    scatter_add__out as op_scatter_add__out, segment_reduce__out as op_segment_reduce__out,
     sigmoid__out as op_sigmoid__out, sign__out as op_sign__out, sin__out as op_sin__out,
     softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out, stack__out as op_stack__out,
     take_along_dim__out as op_take_along_dim__out, tanh__out as op_tanh__out, topk__values as op_topk__values,
-    tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out, zeros__out as op_zeros__out,
+    tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out,
+    unique_consecutive__out as op_unique_consecutive__out, unique_dim__out as op_unique_dim__out,
+    zeros__out as op_zeros__out,
 )
 from turnout.generated.operators import (
-    K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all, K_amax, K_amin, K_any, K_argmax, K_argmin,
-    K_as_strided, K_atan2, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor,
-    K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chunk, K_clone, K_cos, K_cos_, K_cumsum, K_detach,
-    K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format, K_empty_like,
+    K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all, K_amax, K_amin, K_aminmax, K_any, K_argmax,
+    K_argmin, K_argwhere, K_as_strided, K_atan2, K_bernoulli, K_bincount, K_bitwise_and__Tensor, K_bitwise_not,
+    K_bitwise_or__Tensor, K_bitwise_xor__Tensor, K_bmm, K_bucketize__Tensor, K_cat, K_cdist, K_ceil, K_ceil_, K_chunk,
+    K_clone, K_corrcoef, K_cos, K_cos_, K_cov, K_cummax, K_cummin, K_cumprod, K_cumsum, K_detach, K_diagonal, K_diff,
+    K_dist, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format, K_empty_like,
     K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor,
-    K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather, K_ge__Tensor,
-    K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan, K_layer_norm,
-    K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logical_and,
+    K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_frobenius_norm__dim, K_full, K_full_like,
+    K_gather, K_ge__Tensor, K_gradient__scalarint, K_gt__Tensor, K_histc, K_histogram__bins_tensor, K_index__Tensor,
+    K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan, K_kthvalue, K_layer_norm, K_le__Tensor,
+    K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logcumsumexp, K_logical_and,
     K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor, K_masked_select,
-    K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg,
-    K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute, K_pow__Tensor_Tensor, K_prod, K_rand_like,
-    K_randn_like, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_,
-    K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign,
-    K_sin, K_sin_, K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze,
-    K_stack, K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu,
-    K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
+    K_matmul, K_maximum, K_mean, K_median, K_minimum, K_mm, K_mode, K_msort, K_mul__Tensor, K_mv, K_nanmean,
+    K_nanmedian, K_nansum, K_narrow, K_native_dropout, K_ne__Tensor, K_neg, K_neg_, K_nonzero, K_nonzero_numpy,
+    K_nonzero_static, K_ones, K_ones_like, K_outer, K_pairwise_distance, K_pdist, K_permute, K_pow__Tensor_Tensor,
+    K_prod, K_rand_like, K_randn_like, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_renorm,
+    K_reshape, K_round, K_round_, K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add,
+    K_searchsorted__Tensor, K_segment_reduce, K_select__int, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_,
+    K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze, K_stack,
+    K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu, K_trunc,
+    K_trunc_, K_unbind__int, K_unique_consecutive, K_unique_dim, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
 )
 
 P_add = packet('aten', 'add')
@@ -66,8 +79,11 @@ P_bernoulli = packet('aten', 'bernoulli')
 P_bitwise_and = packet('aten', 'bitwise_and')
 P_bitwise_or = packet('aten', 'bitwise_or')
 P_bitwise_xor = packet('aten', 'bitwise_xor')
+P_bucketize = packet('aten', 'bucketize')
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
+P_count_nonzero = packet('aten', 'count_nonzero')
+P_cumulative_trapezoid = packet('aten', 'cumulative_trapezoid')
 P_div = packet('aten', 'div')
 P_eq = packet('aten', 'eq')
 P_eye = packet('aten', 'eye')
@@ -75,18 +91,27 @@ P_fill = packet('aten', 'fill')
 P_fill_ = packet('aten', 'fill_')
 P_floor_divide = packet('aten', 'floor_divide')
 P_ge = packet('aten', 'ge')
+P_gradient = packet('aten', 'gradient')
 P_gt = packet('aten', 'gt')
+P_histogram = packet('aten', 'histogram')
+P_histogramdd = packet('aten', 'histogramdd')
+P_isin = packet('aten', 'isin')
 P_le = packet('aten', 'le')
 P_lt = packet('aten', 'lt')
 P_masked_fill = packet('aten', 'masked_fill')
 P_max = packet('aten', 'max')
 P_mean = packet('aten', 'mean')
+P_median = packet('aten', 'median')
 P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
+P_nanmedian = packet('aten', 'nanmedian')
+P_nanquantile = packet('aten', 'nanquantile')
 P_ne = packet('aten', 'ne')
+P_norm = packet('aten', 'norm')
 P_pow = packet('aten', 'pow')
 P_prod = packet('aten', 'prod')
+P_quantile = packet('aten', 'quantile')
 P_rand = packet('aten', 'rand')
 P_randint = packet('aten', 'randint')
 P_randn = packet('aten', 'randn')
@@ -94,12 +119,17 @@ P_randperm = packet('aten', 'randperm')
 P_remainder = packet('aten', 'remainder')
 P_rsub = packet('aten', 'rsub')
 P_scatter = packet('aten', 'scatter')
+P_searchsorted = packet('aten', 'searchsorted')
 P_sort = packet('aten', 'sort')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
+P_std_mean = packet('aten', 'std_mean')
 P_sub = packet('aten', 'sub')
 P_sum = packet('aten', 'sum')
+P_trapezoid = packet('aten', 'trapezoid')
+P_trapz = packet('aten', 'trapz')
 P_var = packet('aten', 'var')
+P_var_mean = packet('aten', 'var_mean')
 P_where = packet('aten', 'where')
 
 
@@ -254,6 +284,25 @@ def amin(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """aten::aminmax, aten::aminmax.out"""
+    if out is not None:
+        min, max = out_tuple('aten::aminmax.out', out, 2)
+        return op_aminmax__out(input, dim=dim, keepdim=keepdim, min=min, max=max)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
 def any(input, *args, **kwargs):
     """aten::any, aten::any.dim, aten::any.dims, aten::any.all_out, aten::any.out, aten::any.dims_out"""
     if args or kwargs:
@@ -318,11 +367,27 @@ def argmin(input, dim=None, keepdim=False, *, out=None):
 
 
 def argsort(*args, **kwargs):
-    """aten::argsort, aten::argsort.stable"""
+    """aten::argsort, aten::argsort.stable, aten::argsort.stable_out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
     return P_argsort(*args, **kwargs)
+
+
+def argwhere(input):
+    """aten::argwhere"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argwhere[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argwhere', (input,))
+    return kernel(ks, input)
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -374,6 +439,25 @@ def bernoulli(input, *args, **kwargs):
     if kernel is None:
         return P_bernoulli(input)
     return kernel(ks, input, None)
+
+
+def bincount(input, weights=None, minlength=0, *, out=None):
+    """aten::bincount, aten::bincount.out"""
+    if out is not None:
+        return op_bincount__out(input, weights, minlength, out=out)
+    if minlength.__class__ is not int: minlength = as_int('aten::bincount', 'minlength', minlength)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weights is not None:
+            ks |= weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bincount[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bincount', (input, weights, minlength))
+    return kernel(ks, input, weights, minlength)
 
 
 def bitwise_and(input, other, **kwargs):
@@ -462,6 +546,24 @@ def bmm(input, mat2, *, out=None):
     return kernel(ks, input, mat2)
 
 
+def bucketize(input, boundaries, **kwargs):
+    """aten::bucketize.Tensor and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_bucketize(input, boundaries, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | boundaries.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bucketize__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_bucketize(input, boundaries)
+    return kernel(ks, input, boundaries, False, False)
+
+
 def cat(tensors, dim=0, *, out=None):
     """aten::cat, aten::cat.out"""
     if out is not None:
@@ -480,6 +582,22 @@ def cat(tensors, dim=0, *, out=None):
     if kernel is None:
         return miss('aten::cat', (tensors, dim))
     return kernel(ks, tensors, dim)
+
+
+def cdist(x1, x2, p=2.0, compute_mode=None):
+    """aten::cdist"""
+    if p.__class__ is not float: p = as_float('aten::cdist', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::cdist', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cdist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cdist', (x1, x2, p, compute_mode))
+    return kernel(ks, x1, x2, p, compute_mode)
 
 
 def ceil(input, *, out=None):
@@ -562,6 +680,20 @@ def clone(input, *, memory_format=None, out=None):
     return kernel(ks, input, memory_format)
 
 
+def corrcoef(input):
+    """aten::corrcoef"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_corrcoef[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::corrcoef', (input,))
+    return kernel(ks, input)
+
+
 def cos(input, *, out=None):
     """aten::cos, aten::cos.out"""
     if out is not None:
@@ -592,6 +724,89 @@ def cos_(input):
     return kernel(ks, input)
 
 
+def count_nonzero(*args, **kwargs):
+    """aten::count_nonzero.dim_IntList and 3 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_count_nonzero(*args, **kwargs)
+
+
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """aten::cov"""
+    if correction.__class__ is not int: correction = as_int('aten::cov', 'correction', correction)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if fweights is not None:
+            ks |= fweights.keys
+        if aweights is not None:
+            ks |= aweights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cov[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cov', (input, correction, fweights, aweights))
+    return kernel(ks, input, correction, fweights, aweights)
+
+
+def cummax(input, dim, *, out=None):
+    """aten::cummax, aten::cummax.out"""
+    if out is not None:
+        values, indices = out_tuple('aten::cummax.out', out, 2)
+        return op_cummax__out(input, dim, values=values, indices=indices)
+    if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummax', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def cummin(input, dim, *, out=None):
+    """aten::cummin, aten::cummin.out"""
+    if out is not None:
+        values, indices = out_tuple('aten::cummin.out', out, 2)
+        return op_cummin__out(input, dim, values=values, indices=indices)
+    if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummin', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def cumprod(input, dim, *, dtype=None, out=None):
+    """aten::cumprod, aten::cumprod.out"""
+    if out is not None:
+        return op_cumprod__out(input, dim, dtype=dtype, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::cumprod', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod', (input, dim, dtype))
+    return kernel(ks, input, dim, dtype)
+
+
 def cumsum(input, dim, *, dtype=None, out=None):
     """aten::cumsum, aten::cumsum.out"""
     if out is not None:
@@ -608,6 +823,11 @@ def cumsum(input, dim, *, dtype=None, out=None):
     if kernel is None:
         return miss('aten::cumsum', (input, dim, dtype))
     return kernel(ks, input, dim, dtype)
+
+
+def cumulative_trapezoid(*args, **kwargs):
+    """aten::cumulative_trapezoid.x, aten::cumulative_trapezoid.dx"""
+    return P_cumulative_trapezoid(*args, **kwargs)
 
 
 def detach(input):
@@ -639,6 +859,45 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     if kernel is None:
         return miss('aten::diagonal', (input, offset, dim1, dim2))
     return kernel(ks, input, offset, dim1, dim2)
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """aten::diff, aten::diff.out"""
+    if out is not None:
+        return op_diff__out(input, n, dim, prepend, append, out=out)
+    if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff', (input, n, dim, prepend, append))
+    return kernel(ks, input, n, dim, prepend, append)
+
+
+def dist(input, other, p=2, *, out=None):
+    """aten::dist, aten::dist.out"""
+    if out is not None:
+        return op_dist__out(input, other, p, out=out)
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist', (input, other, p))
+    return kernel(ks, input, other, p)
 
 
 def div(input, other, **kwargs):
@@ -1018,6 +1277,24 @@ def floor_divide(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """aten::frobenius_norm.dim, aten::frobenius_norm.out"""
+    if out is not None:
+        return op_frobenius_norm__out(input, dim, keepdim, out=out)
+    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.dim', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
 @with_requires_grad
 def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
     """aten::full, aten::full.out"""
@@ -1095,6 +1372,22 @@ def ge(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def gradient(input, **kwargs):
+    """aten::gradient.scalarint and 6 other overloads"""
+    if kwargs:
+        return P_gradient(input, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__scalarint[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_gradient(input)
+    return kernel(ks, input, None, None, 1)
+
+
 def gt(input, other, **kwargs):
     """aten::gt.Tensor, aten::gt.Scalar, aten::gt.Tensor_out, aten::gt.Scalar_out"""
     if kwargs:
@@ -1111,6 +1404,53 @@ def gt(input, other, **kwargs):
     if kernel is None:
         return P_gt(input, other)
     return kernel(ks, input, other)
+
+
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """aten::histc, aten::histc.out"""
+    if out is not None:
+        return op_histc__out(input, bins, min, max, out=out)
+    if bins.__class__ is not int: bins = as_int('aten::histc', 'bins', bins)
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::histc', 'min', min)
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::histc', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histc', (input, bins, min, max))
+    return kernel(ks, input, bins, min, max)
+
+
+def histogram(input, bins, **kwargs):
+    """aten::histogram.bins_tensor and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif "out" in kwargs:
+            kwargs["hist"], kwargs["bin_edges"] = out_tuple('aten::histogram.bins_tensor_out', kwargs.pop("out"), 2)
+        return P_histogram(input, bins, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | bins.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogram__bins_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_histogram(input, bins)
+    return kernel(ks, input, bins, None, False)
+
+
+def histogramdd(*args, **kwargs):
+    """aten::histogramdd, aten::histogramdd.int_bins, aten::histogramdd.TensorList_bins"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_histogramdd(*args, **kwargs)
 
 
 def index(input, indices, *, out=None):
@@ -1208,6 +1548,14 @@ def index_select(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
+def isin(*args, **kwargs):
+    """aten::isin.Tensor_Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_isin(*args, **kwargs)
+
+
 def isnan(input, *, out=None):
     """aten::isnan, aten::isnan.out"""
     if out is not None:
@@ -1222,6 +1570,26 @@ def isnan(input, *, out=None):
     if kernel is None:
         return miss('aten::isnan', (input,))
     return kernel(ks, input)
+
+
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+    """aten::kthvalue, aten::kthvalue.values"""
+    if out is not None:
+        values, indices = out_tuple('aten::kthvalue.values', out, 2)
+        return op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices)
+    if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kthvalue[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kthvalue', (input, k, dim, keepdim))
+    return kernel(ks, input, k, dim, keepdim)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
@@ -1381,6 +1749,23 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     return kernel(ks, input, dim, dtype)
 
 
+def logcumsumexp(input, dim, *, out=None):
+    """aten::logcumsumexp, aten::logcumsumexp.out"""
+    if out is not None:
+        return op_logcumsumexp__out(input, dim, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp', (input, dim))
+    return kernel(ks, input, dim)
+
+
 def logical_and(input, other, *, out=None):
     """aten::logical_and, aten::logical_and.out"""
     if out is not None:
@@ -1530,7 +1915,7 @@ def matmul(input, other, *, out=None):
 
 
 def max(*args, **kwargs):
-    """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max"""
+    """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max, aten::max.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -1575,8 +1960,28 @@ def mean(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def median(input, *args, **kwargs):
+    """aten::median, aten::median.dim, aten::median.dim_values, aten::median.out"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif kwargs.get("out").__class__ in (tuple, list):
+            kwargs["values"], kwargs["indices"] = out_tuple('aten::median.dim_values', kwargs.pop("out"), 2)
+        return P_median(input, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_median(input)
+    return kernel(ks, input)
+
+
 def min(*args, **kwargs):
-    """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min"""
+    """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min, aten::min.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -1619,12 +2024,47 @@ def mm(input, mat2, *, out=None):
     return kernel(ks, input, mat2)
 
 
+def mode(input, dim=-1, keepdim=False, *, out=None):
+    """aten::mode, aten::mode.values"""
+    if out is not None:
+        values, indices = out_tuple('aten::mode.values', out, 2)
+        return op_mode__values(input, dim, keepdim, values=values, indices=indices)
+    if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
 def movedim(*args, **kwargs):
     """aten::movedim.int, aten::movedim.intlist"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
     return P_movedim(*args, **kwargs)
+
+
+def msort(input, *, out=None):
+    """aten::msort, aten::msort.out"""
+    if out is not None:
+        return op_msort__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort', (input,))
+    return kernel(ks, input)
 
 
 def mul(input, other, **kwargs):
@@ -1659,6 +2099,74 @@ def mv(input, vec, *, out=None):
     if kernel is None:
         return miss('aten::mv', (input, vec))
     return kernel(ks, input, vec)
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """aten::nanmean, aten::nanmean.out"""
+    if out is not None:
+        return op_nanmean__out(input, dim, keepdim, dtype=dtype, out=out)
+    if dim is not None: dim = as_ints('aten::nanmean', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanmean', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nanmean', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmean[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanmean', (input, dim, keepdim, dtype))
+    return kernel(ks, input, dim, keepdim, dtype)
+
+
+def nanmedian(input, *args, **kwargs):
+    """aten::nanmedian, aten::nanmedian.dim, aten::nanmedian.dim_values, aten::nanmedian.out"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif kwargs.get("out").__class__ in (tuple, list):
+            kwargs["values"], kwargs["indices"] = out_tuple('aten::nanmedian.dim_values', kwargs.pop("out"), 2)
+        return P_nanmedian(input, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmedian[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_nanmedian(input)
+    return kernel(ks, input)
+
+
+def nanquantile(*args, **kwargs):
+    """aten::nanquantile, aten::nanquantile.scalar, aten::nanquantile.out, aten::nanquantile.scalar_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_nanquantile(*args, **kwargs)
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """aten::nansum, aten::nansum.out"""
+    if out is not None:
+        return op_nansum__out(input, dim, keepdim, dtype=dtype, out=out)
+    if dim is not None: dim = as_ints('aten::nansum', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nansum', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nansum', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nansum[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nansum', (input, dim, keepdim, dtype))
+    return kernel(ks, input, dim, keepdim, dtype)
 
 
 def narrow(input, dim, start, length):
@@ -1761,6 +2269,48 @@ def nonzero(input, *, out=None):
     return kernel(ks, input)
 
 
+def nonzero_numpy(input):
+    """aten::nonzero_numpy"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nonzero_numpy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nonzero_numpy', (input,))
+    return kernel(ks, input)
+
+
+def nonzero_static(input, *, size, fill_value=-1, out=None):
+    """aten::nonzero_static, aten::nonzero_static.out"""
+    if out is not None:
+        return op_nonzero_static__out(input, size=size, fill_value=fill_value, out=out)
+    if size.__class__ is not int: size = as_int('aten::nonzero_static', 'size', size)
+    if fill_value.__class__ is not int: fill_value = as_int('aten::nonzero_static', 'fill_value', fill_value)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nonzero_static[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nonzero_static', (input, size, fill_value))
+    return kernel(ks, input, size, fill_value)
+
+
+def norm(*args, **kwargs):
+    """aten::norm.Scalar and 7 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_norm(*args, **kwargs)
+
+
 def _ones(size, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
     """aten::ones, aten::ones.out"""
     if out is not None:
@@ -1823,6 +2373,38 @@ def outer(input, vec2, *, out=None):
     return kernel(ks, input, vec2)
 
 
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
+    """aten::pairwise_distance"""
+    if p.__class__ is not float: p = as_float('aten::pairwise_distance', 'p', p)
+    if eps.__class__ is not float: eps = as_float('aten::pairwise_distance', 'eps', eps)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::pairwise_distance', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pairwise_distance[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pairwise_distance', (x1, x2, p, eps, keepdim))
+    return kernel(ks, x1, x2, p, eps, keepdim)
+
+
+def pdist(input, p=2.0):
+    """aten::pdist"""
+    if p.__class__ is not float: p = as_float('aten::pdist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pdist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pdist', (input, p))
+    return kernel(ks, input, p)
+
+
 def permute(input, dims):
     """aten::permute"""
     dims = as_ints('aten::permute', 'dims', dims)
@@ -1872,6 +2454,16 @@ def prod(input, *args, **kwargs):
     if kernel is None:
         return P_prod(input)
     return kernel(ks, input, None)
+
+
+def quantile(*args, **kwargs):
+    """aten::quantile, aten::quantile.scalar, aten::quantile.out, aten::quantile.scalar_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_quantile(*args, **kwargs)
 
 
 @with_requires_grad
@@ -2025,6 +2617,25 @@ def remainder(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """aten::renorm, aten::renorm.out"""
+    if out is not None:
+        return op_renorm__out(input, p, dim, maxnorm, out=out)
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm', (input, p, dim, maxnorm))
+    return kernel(ks, input, p, dim, maxnorm)
+
+
 def reshape(input, shape):
     """aten::reshape"""
     shape = as_ints('aten::reshape', 'shape', shape)
@@ -2166,6 +2777,50 @@ def scatter_add(input, dim, index, src, *, out=None):
     return kernel(ks, input, dim, index, src)
 
 
+def searchsorted(sorted_sequence, input, **kwargs):
+    """aten::searchsorted.Tensor and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_searchsorted(sorted_sequence, input, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys | input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_searchsorted(sorted_sequence, input)
+    return kernel(ks, sorted_sequence, input, False, False, None, None)
+
+
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None, out=None):
+    """aten::segment_reduce, aten::segment_reduce.out"""
+    if out is not None:
+        return op_segment_reduce__out(data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial, out=out)
+    if reduce.__class__ is not str: reduce = as_str('aten::segment_reduce', 'reduce', reduce)
+    if axis.__class__ is not int: axis = as_int('aten::segment_reduce', 'axis', axis)
+    if unsafe.__class__ is not bool: unsafe = as_bool('aten::segment_reduce', 'unsafe', unsafe)
+    if initial is not None and initial.__class__ is not int and initial.__class__ is not float: initial = as_scalar('aten::segment_reduce', 'initial', initial)
+    state = DISPATCH()
+    try:
+        ks = data.keys
+        if lengths is not None:
+            ks |= lengths.keys
+        if indices is not None:
+            ks |= indices.keys
+        if offsets is not None:
+            ks |= offsets.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_segment_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::segment_reduce', (data, reduce, lengths, indices, offsets, axis, unsafe, initial))
+    return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+
+
 def select(input, dim, index):
     """aten::select.int"""
     if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
@@ -2295,7 +2950,7 @@ def softmax(input, dim, dtype=None, *, out=None):
 
 
 def sort(*args, **kwargs):
-    """aten::sort.stable, aten::sort, aten::sort.values_stable"""
+    """aten::sort.stable, aten::sort, aten::sort.values_stable, aten::sort.values"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -2405,13 +3060,25 @@ def stack(tensors, dim=0, *, out=None):
 
 
 def std(*args, **kwargs):
-    """aten::std, aten::std.dim, aten::std.correction, aten::std.correction_out"""
+    """aten::std, aten::std.dim, aten::std.correction, aten::std.correction_out, aten::std.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_std(*args, **kwargs)
+
+
+def std_mean(*args, **kwargs):
+    """aten::std_mean, aten::std_mean.dim, aten::std_mean.correction, aten::std_mean.correction_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif "out" in kwargs:
+            kwargs["out0"], kwargs["out1"] = out_tuple('aten::std_mean.correction_out', kwargs.pop("out"), 2)
+    return P_std_mean(*args, **kwargs)
 
 
 def sub(input, other, *args, **kwargs):
@@ -2548,6 +3215,16 @@ def transpose(input, dim0, dim1):
     return kernel(ks, input, dim0, dim1)
 
 
+def trapezoid(*args, **kwargs):
+    """aten::trapezoid.x, aten::trapezoid.dx"""
+    return P_trapezoid(*args, **kwargs)
+
+
+def trapz(*args, **kwargs):
+    """aten::trapz.x, aten::trapz.dx"""
+    return P_trapz(*args, **kwargs)
+
+
 def tril(input, diagonal=0, *, out=None):
     """aten::tril, aten::tril.out"""
     if out is not None:
@@ -2627,6 +3304,47 @@ def unbind(input, dim=0):
     return kernel(ks, input, dim)
 
 
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, out=None):
+    """aten::unique_consecutive, aten::unique_consecutive.out"""
+    if out is not None:
+        out0, out1, out2 = out_tuple('aten::unique_consecutive.out', out, 3)
+        return op_unique_consecutive__out(input, return_inverse, return_counts, dim, out0=out0, out1=out1, out2=out2)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_consecutive', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_consecutive', 'return_counts', return_counts)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_consecutive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_consecutive', (input, return_inverse, return_counts, dim))
+    return kernel(ks, input, return_inverse, return_counts, dim)
+
+
+def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False, *, out=None):
+    """aten::unique_dim, aten::unique_dim.out"""
+    if out is not None:
+        out0, out1, out2 = out_tuple('aten::unique_dim.out', out, 3)
+        return op_unique_dim__out(input, dim, sorted, return_inverse, return_counts, out0=out0, out1=out1, out2=out2)
+    if dim.__class__ is not int: dim = as_int('aten::unique_dim', 'dim', dim)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::unique_dim', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_dim', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_dim', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_dim', (input, dim, sorted, return_inverse, return_counts))
+    return kernel(ks, input, dim, sorted, return_inverse, return_counts)
+
+
 def unsqueeze(input, dim):
     """aten::unsqueeze"""
     if dim.__class__ is not int: dim = as_int('aten::unsqueeze', 'dim', dim)
@@ -2643,13 +3361,25 @@ def unsqueeze(input, dim):
 
 
 def var(*args, **kwargs):
-    """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out"""
+    """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out, aten::var.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_var(*args, **kwargs)
+
+
+def var_mean(*args, **kwargs):
+    """aten::var_mean, aten::var_mean.dim, aten::var_mean.correction, aten::var_mean.correction_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif "out" in kwargs:
+            kwargs["out0"], kwargs["out1"] = out_tuple('aten::var_mean.correction_out', kwargs.pop("out"), 2)
+    return P_var_mean(*args, **kwargs)
 
 
 def where(*args, **kwargs):
@@ -2722,4 +3452,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'aminmax', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'argwhere', 'as_strided', 'atan2', 'bernoulli', 'bincount', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'bucketize', 'cat', 'cdist', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'corrcoef', 'cos', 'cos_', 'count_nonzero', 'cov', 'cummax', 'cummin', 'cumprod', 'cumsum', 'cumulative_trapezoid', 'detach', 'diagonal', 'diff', 'dist', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'frobenius_norm', 'full', 'full_like', 'gather', 'ge', 'gradient', 'gt', 'histc', 'histogram', 'histogramdd', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isin', 'isnan', 'kthvalue', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logcumsumexp', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'median', 'min', 'minimum', 'mm', 'mode', 'movedim', 'msort', 'mul', 'mv', 'nanmean', 'nanmedian', 'nanquantile', 'nansum', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'nonzero_numpy', 'nonzero_static', 'norm', 'ones', 'ones_like', 'outer', 'pairwise_distance', 'pdist', 'permute', 'pow', 'prod', 'quantile', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'renorm', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'searchsorted', 'segment_reduce', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'std_mean', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'trapezoid', 'trapz', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unique_consecutive', 'unique_dim', 'unsqueeze', 'var', 'var_mean', 'where', 'zero_', 'zeros', 'zeros_like']

@@ -17,46 +17,50 @@ from turnout.calling import (
 from turnout.generated.operators import (
     abs as op_abs, abs_ as op_abs_, add__Scalar as op_add__Scalar, add__Tensor as op_add__Tensor,
     add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor, addcmul as op_addcmul, addcmul_ as op_addcmul_,
-    addmm as op_addmm, addmm_ as op_addmm_, alias as op_alias, argmax as op_argmax, argmin as op_argmin,
-    as_strided as op_as_strided, atan2 as op_atan2, atan2_ as op_atan2_, bernoulli___float as op_bernoulli___float,
-    bitwise_and__Scalar as op_bitwise_and__Scalar, bitwise_and__Tensor as op_bitwise_and__Tensor,
-    bitwise_and___Scalar as op_bitwise_and___Scalar, bitwise_and___Tensor as op_bitwise_and___Tensor,
-    bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_, bitwise_or__Scalar as op_bitwise_or__Scalar,
-    bitwise_or__Tensor as op_bitwise_or__Tensor, bitwise_or___Scalar as op_bitwise_or___Scalar,
-    bitwise_or___Tensor as op_bitwise_or___Tensor, bitwise_xor__Scalar as op_bitwise_xor__Scalar,
-    bitwise_xor__Tensor as op_bitwise_xor__Tensor, bitwise_xor___Scalar as op_bitwise_xor___Scalar,
-    bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm, ceil as op_ceil, ceil_ as op_ceil_,
-    chunk as op_chunk, clone as op_clone, contiguous as op_contiguous, copy_ as op_copy_, cos as op_cos,
-    cos_ as op_cos_, cumsum as op_cumsum, cumsum_ as op_cumsum_, detach as op_detach, diagonal as op_diagonal,
-    div__Scalar as op_div__Scalar, div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar,
-    div___Tensor as op_div___Tensor, dot as op_dot, eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor,
-    erf as op_erf, erf_ as op_erf_, exp as op_exp, exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as,
-    expm1 as op_expm1, expm1_ as op_expm1_, flatten__using_ints as op_flatten__using_ints, flip as op_flip,
-    floor as op_floor, floor_ as op_floor_, floor_divide as op_floor_divide,
-    floor_divide__Scalar as op_floor_divide__Scalar, floor_divide___Scalar as op_floor_divide___Scalar,
-    floor_divide___Tensor as op_floor_divide___Tensor, gather as op_gather, ge__Scalar as op_ge__Scalar,
-    ge__Tensor as op_ge__Tensor, gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor,
-    index__Tensor as op_index__Tensor, index_add as op_index_add, index_add_ as op_index_add_,
-    index_put as op_index_put, index_put_ as op_index_put_, index_select as op_index_select, isnan as op_isnan,
-    le__Scalar as op_le__Scalar, le__Tensor as op_le__Tensor, lerp__Scalar as op_lerp__Scalar,
-    lerp___Scalar as op_lerp___Scalar, log as op_log, log1p as op_log1p, log1p_ as op_log1p_, log_ as op_log_,
-    log_softmax__int as op_log_softmax__int, logical_and as op_logical_and, logical_and_ as op_logical_and_,
+    addmm as op_addmm, addmm_ as op_addmm_, alias as op_alias, aminmax as op_aminmax, argmax as op_argmax,
+    argmin as op_argmin, argwhere as op_argwhere, as_strided as op_as_strided, atan2 as op_atan2, atan2_ as op_atan2_,
+    bernoulli___float as op_bernoulli___float, bincount as op_bincount, bitwise_and__Scalar as op_bitwise_and__Scalar,
+    bitwise_and__Tensor as op_bitwise_and__Tensor, bitwise_and___Scalar as op_bitwise_and___Scalar,
+    bitwise_and___Tensor as op_bitwise_and___Tensor, bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_,
+    bitwise_or__Scalar as op_bitwise_or__Scalar, bitwise_or__Tensor as op_bitwise_or__Tensor,
+    bitwise_or___Scalar as op_bitwise_or___Scalar, bitwise_or___Tensor as op_bitwise_or___Tensor,
+    bitwise_xor__Scalar as op_bitwise_xor__Scalar, bitwise_xor__Tensor as op_bitwise_xor__Tensor,
+    bitwise_xor___Scalar as op_bitwise_xor___Scalar, bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm,
+    ceil as op_ceil, ceil_ as op_ceil_, chunk as op_chunk, clone as op_clone, contiguous as op_contiguous,
+    copy_ as op_copy_, corrcoef as op_corrcoef, cos as op_cos, cos_ as op_cos_, cov as op_cov, cummax as op_cummax,
+    cummin as op_cummin, cumprod as op_cumprod, cumprod_ as op_cumprod_, cumsum as op_cumsum, cumsum_ as op_cumsum_,
+    detach as op_detach, diagonal as op_diagonal, diff as op_diff, dist as op_dist, div__Scalar as op_div__Scalar,
+    div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar, div___Tensor as op_div___Tensor, dot as op_dot,
+    eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor, erf as op_erf, erf_ as op_erf_, exp as op_exp,
+    exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as, expm1 as op_expm1, expm1_ as op_expm1_,
+    flatten__using_ints as op_flatten__using_ints, flip as op_flip, floor as op_floor, floor_ as op_floor_,
+    floor_divide as op_floor_divide, floor_divide__Scalar as op_floor_divide__Scalar,
+    floor_divide___Scalar as op_floor_divide___Scalar, floor_divide___Tensor as op_floor_divide___Tensor,
+    gather as op_gather, ge__Scalar as op_ge__Scalar, ge__Tensor as op_ge__Tensor, gt__Scalar as op_gt__Scalar,
+    gt__Tensor as op_gt__Tensor, histc as op_histc, index__Tensor as op_index__Tensor, index_add as op_index_add,
+    index_add_ as op_index_add_, index_put as op_index_put, index_put_ as op_index_put_,
+    index_select as op_index_select, isnan as op_isnan, kthvalue as op_kthvalue, le__Scalar as op_le__Scalar,
+    le__Tensor as op_le__Tensor, lerp__Scalar as op_lerp__Scalar, lerp___Scalar as op_lerp___Scalar, log as op_log,
+    log1p as op_log1p, log1p_ as op_log1p_, log_ as op_log_, log_softmax__int as op_log_softmax__int,
+    logcumsumexp as op_logcumsumexp, logical_and as op_logical_and, logical_and_ as op_logical_and_,
     logical_not as op_logical_not, logical_not_ as op_logical_not_, logical_or as op_logical_or,
     logical_or_ as op_logical_or_, logical_xor as op_logical_xor, logical_xor_ as op_logical_xor_,
     lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, masked_select as op_masked_select, matmul as op_matmul,
-    maximum as op_maximum, minimum as op_minimum, mm as op_mm, mul__Scalar as op_mul__Scalar,
-    mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar, mul___Tensor as op_mul___Tensor, mv as op_mv,
-    narrow as op_narrow, ne__Scalar as op_ne__Scalar, ne__Tensor as op_ne__Tensor, neg as op_neg, neg_ as op_neg_,
-    new_empty as op_new_empty, new_empty_strided as op_new_empty_strided, new_full as op_new_full,
-    new_ones as op_new_ones, new_zeros as op_new_zeros, nonzero as op_nonzero, normal_ as op_normal_,
-    outer as op_outer, permute as op_permute, pow__Scalar as op_pow__Scalar,
-    pow__Tensor_Scalar as op_pow__Tensor_Scalar, pow__Tensor_Tensor as op_pow__Tensor_Tensor,
-    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, random___from as op_random___from,
-    reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_, relu as op_relu, relu_ as op_relu_,
-    remainder__Scalar as op_remainder__Scalar, remainder__Scalar_Tensor as op_remainder__Scalar_Tensor,
-    remainder__Tensor as op_remainder__Tensor, remainder___Scalar as op_remainder___Scalar,
-    remainder___Tensor as op_remainder___Tensor, repeat as op_repeat, reshape as op_reshape, resize_ as op_resize_,
-    round as op_round, round_ as op_round_, rsqrt as op_rsqrt, rsqrt_ as op_rsqrt_, rsub__Scalar as op_rsub__Scalar,
+    maximum as op_maximum, minimum as op_minimum, mm as op_mm, mode as op_mode, msort as op_msort,
+    mul__Scalar as op_mul__Scalar, mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar,
+    mul___Tensor as op_mul___Tensor, mv as op_mv, narrow as op_narrow, ne__Scalar as op_ne__Scalar,
+    ne__Tensor as op_ne__Tensor, neg as op_neg, neg_ as op_neg_, new_empty as op_new_empty,
+    new_empty_strided as op_new_empty_strided, new_full as op_new_full, new_ones as op_new_ones,
+    new_zeros as op_new_zeros, nonzero as op_nonzero, nonzero_numpy as op_nonzero_numpy,
+    nonzero_static as op_nonzero_static, normal_ as op_normal_, outer as op_outer, permute as op_permute,
+    pow__Scalar as op_pow__Scalar, pow__Tensor_Scalar as op_pow__Tensor_Scalar,
+    pow__Tensor_Tensor as op_pow__Tensor_Tensor, pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor,
+    random___from as op_random___from, reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_, relu as op_relu,
+    relu_ as op_relu_, remainder__Scalar as op_remainder__Scalar,
+    remainder__Scalar_Tensor as op_remainder__Scalar_Tensor, remainder__Tensor as op_remainder__Tensor,
+    remainder___Scalar as op_remainder___Scalar, remainder___Tensor as op_remainder___Tensor, renorm as op_renorm,
+    renorm_ as op_renorm_, repeat as op_repeat, reshape as op_reshape, resize_ as op_resize_, round as op_round,
+    round_ as op_round_, rsqrt as op_rsqrt, rsqrt_ as op_rsqrt_, rsub__Scalar as op_rsub__Scalar,
     rsub__Tensor as op_rsub__Tensor, scalar_tensor as op_scalar_tensor, scatter_add as op_scatter_add,
     scatter_add_ as op_scatter_add_, select__int as op_select__int, sigmoid as op_sigmoid, sigmoid_ as op_sigmoid_,
     sign as op_sign, sign_ as op_sign_, sin as op_sin, sin_ as op_sin_, slice__Tensor as op_slice__Tensor,
@@ -72,10 +76,11 @@ from turnout.generated.operators import (
     K_add__Tensor, K_add___Tensor, K_all, K_any, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_and___Tensor,
     K_bitwise_or__Tensor, K_bitwise_or___Tensor, K_bitwise_xor__Tensor, K_bitwise_xor___Tensor, K_div__Tensor,
     K_div___Tensor, K_eq__Tensor, K_eq___Tensor, K_fill___Tensor, K_floor_divide, K_floor_divide___Tensor,
-    K_ge__Tensor, K_ge___Tensor, K_gt__Tensor, K_gt___Tensor, K_le__Tensor, K_le___Tensor, K_lt__Tensor, K_lt___Tensor,
-    K_masked_fill__Tensor, K_masked_fill___Tensor, K_matmul, K_mean, K_mul__Tensor, K_mul___Tensor, K_ne__Tensor,
-    K_ne___Tensor, K_pow__Tensor_Tensor, K_pow___Tensor, K_prod, K_remainder__Tensor, K_remainder___Tensor,
-    K_rsub__Tensor, K_squeeze, K_sub__Tensor, K_sub___Tensor, K_sum, K_to__dtype_layout,
+    K_ge__Tensor, K_ge___Tensor, K_gt__Tensor, K_gt___Tensor, K_histogram__bins_tensor, K_le__Tensor, K_le___Tensor,
+    K_lt__Tensor, K_lt___Tensor, K_masked_fill__Tensor, K_masked_fill___Tensor, K_matmul, K_mean, K_median,
+    K_mul__Tensor, K_mul___Tensor, K_nanmedian, K_ne__Tensor, K_ne___Tensor, K_pow__Tensor_Tensor, K_pow___Tensor,
+    K_prod, K_remainder__Tensor, K_remainder___Tensor, K_rsub__Tensor, K_squeeze, K_sub__Tensor, K_sub___Tensor, K_sum,
+    K_to__dtype_layout,
 )
 
 P_add = packet('aten', 'add')
@@ -94,6 +99,7 @@ P_bitwise_xor = packet('aten', 'bitwise_xor')
 P_bitwise_xor_ = packet('aten', 'bitwise_xor_')
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
+P_count_nonzero = packet('aten', 'count_nonzero')
 P_div = packet('aten', 'div')
 P_div_ = packet('aten', 'div_')
 P_eq = packet('aten', 'eq')
@@ -105,6 +111,7 @@ P_ge = packet('aten', 'ge')
 P_ge_ = packet('aten', 'ge_')
 P_gt = packet('aten', 'gt')
 P_gt_ = packet('aten', 'gt_')
+P_histogram = packet('aten', 'histogram')
 P_le = packet('aten', 'le')
 P_le_ = packet('aten', 'le_')
 P_logsumexp = packet('aten', 'logsumexp')
@@ -114,15 +121,22 @@ P_masked_fill = packet('aten', 'masked_fill')
 P_masked_fill_ = packet('aten', 'masked_fill_')
 P_max = packet('aten', 'max')
 P_mean = packet('aten', 'mean')
+P_median = packet('aten', 'median')
 P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
 P_mul_ = packet('aten', 'mul_')
+P_nanmean = packet('aten', 'nanmean')
+P_nanmedian = packet('aten', 'nanmedian')
+P_nanquantile = packet('aten', 'nanquantile')
+P_nansum = packet('aten', 'nansum')
 P_ne = packet('aten', 'ne')
 P_ne_ = packet('aten', 'ne_')
+P_norm = packet('aten', 'norm')
 P_pow = packet('aten', 'pow')
 P_pow_ = packet('aten', 'pow_')
 P_prod = packet('aten', 'prod')
+P_quantile = packet('aten', 'quantile')
 P_remainder = packet('aten', 'remainder')
 P_remainder_ = packet('aten', 'remainder_')
 P_scatter = packet('aten', 'scatter')
@@ -211,6 +225,8 @@ class TensorMethods:
             args = (args,)
         return P_amin(self, *args, **kwargs)
 
+    aminmax = op_aminmax
+
     def any(self, *args, **kwargs):
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
@@ -234,6 +250,8 @@ class TensorMethods:
     def argsort(self, *args, **kwargs):
         return P_argsort(self, *args, **kwargs)
 
+    argwhere = op_argwhere
+
     as_strided = op_as_strided
 
     atan2 = op_atan2
@@ -255,6 +273,8 @@ class TensorMethods:
         return kernel(ks, self, None)
 
     bernoulli_ = op_bernoulli___float
+
+    bincount = op_bincount
 
     def bitwise_and(self, other, **kwargs):
         if kwargs:
@@ -364,9 +384,26 @@ class TensorMethods:
 
     copy_ = op_copy_
 
+    corrcoef = op_corrcoef
+
     cos = op_cos
 
     cos_ = op_cos_
+
+    def count_nonzero(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_count_nonzero(self, *args, **kwargs)
+
+    cov = op_cov
+
+    cummax = op_cummax
+
+    cummin = op_cummin
+
+    cumprod = op_cumprod
+
+    cumprod_ = op_cumprod_
 
     cumsum = op_cumsum
 
@@ -375,6 +412,10 @@ class TensorMethods:
     detach = op_detach
 
     diagonal = op_diagonal
+
+    diff = op_diff
+
+    dist = op_dist
 
     def div(self, other, **kwargs):
         if kwargs:
@@ -564,6 +605,22 @@ class TensorMethods:
             return P_gt_(self, other)
         return kernel(ks, self, other)
 
+    histc = op_histc
+
+    def histogram(self, bins, **kwargs):
+        if kwargs:
+            return P_histogram(self, bins, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | bins.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_histogram__bins_tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_histogram(self, bins)
+        return kernel(ks, self, bins, None, False)
+
     index = op_index__Tensor
 
     index_add = op_index_add
@@ -577,6 +634,8 @@ class TensorMethods:
     index_select = op_index_select
 
     isnan = op_isnan
+
+    kthvalue = op_kthvalue
 
     def le(self, other, **kwargs):
         if kwargs:
@@ -619,6 +678,8 @@ class TensorMethods:
     log_ = op_log_
 
     log_softmax = op_log_softmax__int
+
+    logcumsumexp = op_logcumsumexp
 
     logical_and = op_logical_and
 
@@ -722,6 +783,20 @@ class TensorMethods:
             return P_mean(self)
         return kernel(ks, self, None)
 
+    def median(self, *args, **kwargs):
+        if args or kwargs:
+            return P_median(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_median[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_median(self)
+        return kernel(ks, self)
+
     def min(self, *args, **kwargs):
         return P_min(self, *args, **kwargs)
 
@@ -729,8 +804,12 @@ class TensorMethods:
 
     mm = op_mm
 
+    mode = op_mode
+
     def movedim(self, *args, **kwargs):
         return P_movedim(self, *args, **kwargs)
+
+    msort = op_msort
 
     def mul(self, other, **kwargs):
         if kwargs:
@@ -761,6 +840,33 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     mv = op_mv
+
+    def nanmean(self, *args, **kwargs):
+        if len(args) > 1 and all_ints(args):
+            args = (args,)
+        return P_nanmean(self, *args, **kwargs)
+
+    def nanmedian(self, *args, **kwargs):
+        if args or kwargs:
+            return P_nanmedian(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_nanmedian[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_nanmedian(self)
+        return kernel(ks, self)
+
+    def nanquantile(self, *args, **kwargs):
+        return P_nanquantile(self, *args, **kwargs)
+
+    def nansum(self, *args, **kwargs):
+        if len(args) > 1 and all_ints(args):
+            args = (args,)
+        return P_nansum(self, *args, **kwargs)
 
     narrow = op_narrow
 
@@ -817,6 +923,13 @@ class TensorMethods:
 
     nonzero = op_nonzero
 
+    nonzero_numpy = op_nonzero_numpy
+
+    nonzero_static = op_nonzero_static
+
+    def norm(self, *args, **kwargs):
+        return P_norm(self, *args, **kwargs)
+
     normal_ = op_normal_
 
     outer = op_outer
@@ -868,6 +981,9 @@ class TensorMethods:
             return P_prod(self)
         return kernel(ks, self, None)
 
+    def quantile(self, *args, **kwargs):
+        return P_quantile(self, *args, **kwargs)
+
     random_ = op_random___from
 
     reciprocal = op_reciprocal
@@ -905,6 +1021,10 @@ class TensorMethods:
         if kernel is None:
             return P_remainder_(self, other)
         return kernel(ks, self, other)
+
+    renorm = op_renorm
+
+    renorm_ = op_renorm_
 
     def repeat(self, *repeats, **kwargs):
         if repeats:

@@ -3660,6 +3660,1337 @@ def cumsum__out(self, dim, *, dtype=None, out):
         return miss('aten::cumsum.out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
 
+K_nansum = {}
+def nansum(self, dim=None, keepdim=False, *, dtype=None):
+    if dim is not None: dim = as_ints('aten::nansum', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nansum', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nansum', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nansum[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nansum', (self, dim, keepdim, dtype))
+    return kernel(ks, self, dim, keepdim, dtype)
+
+K_nanmean = {}
+def nanmean(self, dim=None, keepdim=False, *, dtype=None):
+    if dim is not None: dim = as_ints('aten::nanmean', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanmean', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nanmean', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmean[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanmean', (self, dim, keepdim, dtype))
+    return kernel(ks, self, dim, keepdim, dtype)
+
+K_aminmax = {}
+def aminmax(self, *, dim=None, keepdim=False):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_aminmax__out = {}
+def aminmax__out(self, *, dim=None, keepdim=False, min, max):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax.out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax.out', (self, dim, keepdim, min, max))
+    return kernel(ks, self, dim, keepdim, min, max)
+
+K_max__out = {}
+def max__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_min__out = {}
+def min__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_min__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::min.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_count_nonzero__dim_IntList = {}
+def count_nonzero__dim_IntList(self, dim):
+    dim = as_ints('aten::count_nonzero.dim_IntList', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero__dim_IntList[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero.dim_IntList', (self, dim))
+    return kernel(ks, self, dim)
+
+K_count_nonzero = {}
+def count_nonzero(self, dim=None):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::count_nonzero', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero', (self, dim))
+    return kernel(ks, self, dim)
+
+K_var__out = {}
+def var__out(self, dim, unbiased=True, keepdim=False, *, out):
+    if dim is not None: dim = as_ints('aten::var.out', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::var.out', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var.out', (self, dim, unbiased, keepdim, out))
+    return kernel(ks, self, dim, unbiased, keepdim, out)
+
+K_std__out = {}
+def std__out(self, dim, unbiased=True, keepdim=False, *, out):
+    if dim is not None: dim = as_ints('aten::std.out', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::std.out', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std.out', (self, dim, unbiased, keepdim, out))
+    return kernel(ks, self, dim, unbiased, keepdim, out)
+
+K_var_mean = {}
+def var_mean(self, unbiased=True):
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::var_mean', 'unbiased', unbiased)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean', (self, unbiased))
+    return kernel(ks, self, unbiased)
+
+K_var_mean__dim = {}
+def var_mean__dim(self, dim, unbiased=True, keepdim=False):
+    if dim is not None: dim = as_ints('aten::var_mean.dim', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::var_mean.dim', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var_mean.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean.dim', (self, dim, unbiased, keepdim))
+    return kernel(ks, self, dim, unbiased, keepdim)
+
+K_var_mean__correction = {}
+def var_mean__correction(self, dim=None, *, correction=None, keepdim=False):
+    if dim is not None: dim = as_ints('aten::var_mean.correction', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::var_mean.correction', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var_mean.correction', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean__correction[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean.correction', (self, dim, correction, keepdim))
+    return kernel(ks, self, dim, correction, keepdim)
+
+K_std_mean = {}
+def std_mean(self, unbiased=True):
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::std_mean', 'unbiased', unbiased)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean', (self, unbiased))
+    return kernel(ks, self, unbiased)
+
+K_std_mean__dim = {}
+def std_mean__dim(self, dim, unbiased=True, keepdim=False):
+    if dim is not None: dim = as_ints('aten::std_mean.dim', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::std_mean.dim', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std_mean.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean.dim', (self, dim, unbiased, keepdim))
+    return kernel(ks, self, dim, unbiased, keepdim)
+
+K_std_mean__correction = {}
+def std_mean__correction(self, dim=None, *, correction=None, keepdim=False):
+    if dim is not None: dim = as_ints('aten::std_mean.correction', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::std_mean.correction', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std_mean.correction', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean__correction[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean.correction', (self, dim, correction, keepdim))
+    return kernel(ks, self, dim, correction, keepdim)
+
+K_linalg_vector_norm = {}
+def linalg_vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if ord.__class__ is not int and ord.__class__ is not float: ord = as_scalar('aten::linalg_vector_norm', 'ord', ord)
+    if dim is not None: dim = as_ints('aten::linalg_vector_norm', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_vector_norm', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_vector_norm', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_vector_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_vector_norm', (self, ord, dim, keepdim, dtype))
+    return kernel(ks, self, ord, dim, keepdim, dtype)
+
+K_linalg_vector_norm__out = {}
+def linalg_vector_norm__out(self, ord=2, dim=None, keepdim=False, *, dtype=None, out):
+    if ord.__class__ is not int and ord.__class__ is not float: ord = as_scalar('aten::linalg_vector_norm.out', 'ord', ord)
+    if dim is not None: dim = as_ints('aten::linalg_vector_norm.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_vector_norm.out', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_vector_norm.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_vector_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_vector_norm.out', (self, ord, dim, keepdim, dtype, out))
+    return kernel(ks, self, ord, dim, keepdim, dtype, out)
+
+K_norm__Scalar = {}
+def norm__Scalar(self, p=2):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.Scalar', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.Scalar', (self, p))
+    return kernel(ks, self, p)
+
+K_norm__ScalarOpt_dtype = {}
+def norm__ScalarOpt_dtype(self, p, *, dtype):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.ScalarOpt_dtype', 'p', p)
+    if dtype.__class__ is not DType: dtype = as_dtype('aten::norm.ScalarOpt_dtype', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__ScalarOpt_dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.ScalarOpt_dtype', (self, p, dtype))
+    return kernel(ks, self, p, dtype)
+
+K_norm__ScalarOpt_dim = {}
+def norm__ScalarOpt_dim(self, p, dim, keepdim=False):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.ScalarOpt_dim', 'p', p)
+    dim = as_ints('aten::norm.ScalarOpt_dim', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::norm.ScalarOpt_dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__ScalarOpt_dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.ScalarOpt_dim', (self, p, dim, keepdim))
+    return kernel(ks, self, p, dim, keepdim)
+
+K_norm__ScalarOpt_dim_dtype = {}
+def norm__ScalarOpt_dim_dtype(self, p, dim, keepdim, *, dtype):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.ScalarOpt_dim_dtype', 'p', p)
+    dim = as_ints('aten::norm.ScalarOpt_dim_dtype', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::norm.ScalarOpt_dim_dtype', 'keepdim', keepdim)
+    if dtype.__class__ is not DType: dtype = as_dtype('aten::norm.ScalarOpt_dim_dtype', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__ScalarOpt_dim_dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.ScalarOpt_dim_dtype', (self, p, dim, keepdim, dtype))
+    return kernel(ks, self, p, dim, keepdim, dtype)
+
+K_norm__out = {}
+def norm__out(self, p, dim, keepdim=False, *, out):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.out', 'p', p)
+    dim = as_ints('aten::norm.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::norm.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.out', (self, p, dim, keepdim, out))
+    return kernel(ks, self, p, dim, keepdim, out)
+
+K_norm__dtype_out = {}
+def norm__dtype_out(self, p, dim, keepdim, *, dtype, out):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.dtype_out', 'p', p)
+    dim = as_ints('aten::norm.dtype_out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::norm.dtype_out', 'keepdim', keepdim)
+    if dtype.__class__ is not DType: dtype = as_dtype('aten::norm.dtype_out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__dtype_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.dtype_out', (self, p, dim, keepdim, dtype, out))
+    return kernel(ks, self, p, dim, keepdim, dtype, out)
+
+K_frobenius_norm__dim = {}
+def frobenius_norm__dim(self, dim, keepdim=False):
+    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_frobenius_norm__out = {}
+def frobenius_norm__out(self, dim, keepdim=False, *, out):
+    dim = as_ints('aten::frobenius_norm.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.out', (self, dim, keepdim, out))
+    return kernel(ks, self, dim, keepdim, out)
+
+K_dist = {}
+def dist(self, other, p=2):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist', (self, other, p))
+    return kernel(ks, self, other, p)
+
+K_renorm = {}
+def renorm(self, p, dim, maxnorm):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm', (self, p, dim, maxnorm))
+    return kernel(ks, self, p, dim, maxnorm)
+
+K_renorm_ = {}
+def renorm_(self, p, dim, maxnorm):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm_', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm_', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm_', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm_', (self, p, dim, maxnorm))
+    return kernel(ks, self, p, dim, maxnorm)
+
+K_special_logsumexp = {}
+def special_logsumexp(self, dim, keepdim=False):
+    dim = as_ints('aten::special_logsumexp', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::special_logsumexp', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_logsumexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_logsumexp', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_cumprod = {}
+def cumprod(self, dim, *, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::cumprod', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
+K_cumprod_ = {}
+def cumprod_(self, dim, *, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::cumprod_', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod_', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod_', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
+K_cumprod__out = {}
+def cumprod__out(self, dim, *, dtype=None, out):
+    if dim.__class__ is not int: dim = as_int('aten::cumprod.out', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod.out', (self, dim, dtype, out))
+    return kernel(ks, self, dim, dtype, out)
+
+K_logcumsumexp = {}
+def logcumsumexp(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp', (self, dim))
+    return kernel(ks, self, dim)
+
+K_logcumsumexp__out = {}
+def logcumsumexp__out(self, dim, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_cummax = {}
+def cummax(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummax', (self, dim))
+    return kernel(ks, self, dim)
+
+K_cummax__out = {}
+def cummax__out(self, dim, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::cummax.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummax.out', (self, dim, values, indices))
+    return kernel(ks, self, dim, values, indices)
+
+K_cummin = {}
+def cummin(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummin', (self, dim))
+    return kernel(ks, self, dim)
+
+K_cummin__out = {}
+def cummin__out(self, dim, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::cummin.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummin.out', (self, dim, values, indices))
+    return kernel(ks, self, dim, values, indices)
+
+K_median = {}
+def median(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median', (self,))
+    return kernel(ks, self)
+
+K_median__dim = {}
+def median__dim(self, dim, keepdim=False):
+    if dim.__class__ is not int: dim = as_int('aten::median.dim', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::median.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_median__dim_values = {}
+def median__dim_values(self, dim, keepdim=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::median.dim_values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::median.dim_values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__dim_values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.dim_values', (self, dim, keepdim, values, indices))
+    return kernel(ks, self, dim, keepdim, values, indices)
+
+K_nanmedian = {}
+def nanmedian(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmedian[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanmedian', (self,))
+    return kernel(ks, self)
+
+K_nanmedian__dim = {}
+def nanmedian__dim(self, dim, keepdim=False):
+    if dim.__class__ is not int: dim = as_int('aten::nanmedian.dim', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanmedian.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmedian__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanmedian.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_nanmedian__dim_values = {}
+def nanmedian__dim_values(self, dim, keepdim=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::nanmedian.dim_values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanmedian.dim_values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmedian__dim_values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanmedian.dim_values', (self, dim, keepdim, values, indices))
+    return kernel(ks, self, dim, keepdim, values, indices)
+
+K_mode = {}
+def mode(self, dim=-1, keepdim=False):
+    if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_mode__values = {}
+def mode__values(self, dim=-1, keepdim=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::mode.values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode.values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode__values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode.values', (self, dim, keepdim, values, indices))
+    return kernel(ks, self, dim, keepdim, values, indices)
+
+K_quantile = {}
+def quantile(self, q, dim=None, keepdim=False, *, interpolation='linear'):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::quantile', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::quantile', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::quantile', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys | q.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_quantile[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::quantile', (self, q, dim, keepdim, interpolation))
+    return kernel(ks, self, q, dim, keepdim, interpolation)
+
+K_quantile__scalar = {}
+def quantile__scalar(self, q, dim=None, keepdim=False, *, interpolation='linear'):
+    if q.__class__ is not float: q = as_float('aten::quantile.scalar', 'q', q)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::quantile.scalar', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::quantile.scalar', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::quantile.scalar', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_quantile__scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::quantile.scalar', (self, q, dim, keepdim, interpolation))
+    return kernel(ks, self, q, dim, keepdim, interpolation)
+
+K_nanquantile = {}
+def nanquantile(self, q, dim=None, keepdim=False, *, interpolation='linear'):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::nanquantile', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanquantile', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::nanquantile', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys | q.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanquantile[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanquantile', (self, q, dim, keepdim, interpolation))
+    return kernel(ks, self, q, dim, keepdim, interpolation)
+
+K_nanquantile__scalar = {}
+def nanquantile__scalar(self, q, dim=None, keepdim=False, *, interpolation='linear'):
+    if q.__class__ is not float: q = as_float('aten::nanquantile.scalar', 'q', q)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::nanquantile.scalar', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanquantile.scalar', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::nanquantile.scalar', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanquantile__scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanquantile.scalar', (self, q, dim, keepdim, interpolation))
+    return kernel(ks, self, q, dim, keepdim, interpolation)
+
+K_diff = {}
+def diff(self, n=1, dim=-1, prepend=None, append=None):
+    if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff', (self, n, dim, prepend, append))
+    return kernel(ks, self, n, dim, prepend, append)
+
+K_trapezoid__x = {}
+def trapezoid__x(y, x, *, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::trapezoid.x', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys | x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_trapezoid__x[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::trapezoid.x', (y, x, dim))
+    return kernel(ks, y, x, dim)
+
+K_trapezoid__dx = {}
+def trapezoid__dx(y, *, dx=1, dim=-1):
+    if dx.__class__ is not int and dx.__class__ is not float: dx = as_scalar('aten::trapezoid.dx', 'dx', dx)
+    if dim.__class__ is not int: dim = as_int('aten::trapezoid.dx', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_trapezoid__dx[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::trapezoid.dx', (y, dx, dim))
+    return kernel(ks, y, dx, dim)
+
+K_trapz__x = {}
+def trapz__x(y, x, *, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::trapz.x', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys | x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_trapz__x[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::trapz.x', (y, x, dim))
+    return kernel(ks, y, x, dim)
+
+K_trapz__dx = {}
+def trapz__dx(y, *, dx=1.0, dim=-1):
+    if dx.__class__ is not float: dx = as_float('aten::trapz.dx', 'dx', dx)
+    if dim.__class__ is not int: dim = as_int('aten::trapz.dx', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_trapz__dx[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::trapz.dx', (y, dx, dim))
+    return kernel(ks, y, dx, dim)
+
+K_cumulative_trapezoid__x = {}
+def cumulative_trapezoid__x(y, x, *, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::cumulative_trapezoid.x', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys | x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumulative_trapezoid__x[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumulative_trapezoid.x', (y, x, dim))
+    return kernel(ks, y, x, dim)
+
+K_cumulative_trapezoid__dx = {}
+def cumulative_trapezoid__dx(y, *, dx=1, dim=-1):
+    if dx.__class__ is not int and dx.__class__ is not float: dx = as_scalar('aten::cumulative_trapezoid.dx', 'dx', dx)
+    if dim.__class__ is not int: dim = as_int('aten::cumulative_trapezoid.dx', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumulative_trapezoid__dx[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumulative_trapezoid.dx', (y, dx, dim))
+    return kernel(ks, y, dx, dim)
+
+K_gradient__scalarint = {}
+def gradient__scalarint(self, *, spacing=None, dim=None, edge_order=1):
+    if spacing is not None and spacing.__class__ is not int and spacing.__class__ is not float: spacing = as_scalar('aten::gradient.scalarint', 'spacing', spacing)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::gradient.scalarint', 'dim', dim)
+    if edge_order.__class__ is not int: edge_order = as_int('aten::gradient.scalarint', 'edge_order', edge_order)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__scalarint[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gradient.scalarint', (self, spacing, dim, edge_order))
+    return kernel(ks, self, spacing, dim, edge_order)
+
+K_gradient__scalararray = {}
+def gradient__scalararray(self, *, spacing, dim, edge_order=1):
+    if spacing.__class__ is not int and spacing.__class__ is not float: spacing = as_scalar('aten::gradient.scalararray', 'spacing', spacing)
+    dim = as_ints('aten::gradient.scalararray', 'dim', dim)
+    if edge_order.__class__ is not int: edge_order = as_int('aten::gradient.scalararray', 'edge_order', edge_order)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__scalararray[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gradient.scalararray', (self, spacing, dim, edge_order))
+    return kernel(ks, self, spacing, dim, edge_order)
+
+K_gradient__array = {}
+def gradient__array(self, *, dim, edge_order=1):
+    dim = as_ints('aten::gradient.array', 'dim', dim)
+    if edge_order.__class__ is not int: edge_order = as_int('aten::gradient.array', 'edge_order', edge_order)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__array[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gradient.array', (self, dim, edge_order))
+    return kernel(ks, self, dim, edge_order)
+
+K_gradient__scalarrayint = {}
+def gradient__scalarrayint(self, *, spacing, dim=None, edge_order=1):
+    spacing = as_scalars('aten::gradient.scalarrayint', 'spacing', spacing)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::gradient.scalarrayint', 'dim', dim)
+    if edge_order.__class__ is not int: edge_order = as_int('aten::gradient.scalarrayint', 'edge_order', edge_order)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__scalarrayint[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gradient.scalarrayint', (self, spacing, dim, edge_order))
+    return kernel(ks, self, spacing, dim, edge_order)
+
+K_gradient__scalarrayarray = {}
+def gradient__scalarrayarray(self, *, spacing, dim, edge_order=1):
+    spacing = as_scalars('aten::gradient.scalarrayarray', 'spacing', spacing)
+    dim = as_ints('aten::gradient.scalarrayarray', 'dim', dim)
+    if edge_order.__class__ is not int: edge_order = as_int('aten::gradient.scalarrayarray', 'edge_order', edge_order)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__scalarrayarray[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gradient.scalarrayarray', (self, spacing, dim, edge_order))
+    return kernel(ks, self, spacing, dim, edge_order)
+
+K_gradient__tensorarrayint = {}
+def gradient__tensorarrayint(self, *, spacing, dim=None, edge_order=1):
+    if spacing.__class__ is not tuple and spacing.__class__ is not list: spacing = as_sequence('aten::gradient.tensorarrayint', 'spacing', spacing)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::gradient.tensorarrayint', 'dim', dim)
+    if edge_order.__class__ is not int: edge_order = as_int('aten::gradient.tensorarrayint', 'edge_order', edge_order)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in spacing:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__tensorarrayint[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gradient.tensorarrayint', (self, spacing, dim, edge_order))
+    return kernel(ks, self, spacing, dim, edge_order)
+
+K_gradient__tensorarray = {}
+def gradient__tensorarray(self, *, spacing, dim, edge_order=1):
+    if spacing.__class__ is not tuple and spacing.__class__ is not list: spacing = as_sequence('aten::gradient.tensorarray', 'spacing', spacing)
+    dim = as_ints('aten::gradient.tensorarray', 'dim', dim)
+    if edge_order.__class__ is not int: edge_order = as_int('aten::gradient.tensorarray', 'edge_order', edge_order)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in spacing:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gradient__tensorarray[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gradient.tensorarray', (self, spacing, dim, edge_order))
+    return kernel(ks, self, spacing, dim, edge_order)
+
+K_cov = {}
+def cov(self, *, correction=1, fweights=None, aweights=None):
+    if correction.__class__ is not int: correction = as_int('aten::cov', 'correction', correction)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if fweights is not None:
+            ks |= fweights.keys
+        if aweights is not None:
+            ks |= aweights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cov[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cov', (self, correction, fweights, aweights))
+    return kernel(ks, self, correction, fweights, aweights)
+
+K_corrcoef = {}
+def corrcoef(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_corrcoef[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::corrcoef', (self,))
+    return kernel(ks, self)
+
+K_cdist = {}
+def cdist(x1, x2, p=2.0, compute_mode=None):
+    if p.__class__ is not float: p = as_float('aten::cdist', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::cdist', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cdist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cdist', (x1, x2, p, compute_mode))
+    return kernel(ks, x1, x2, p, compute_mode)
+
+K__cdist_forward = {}
+def _cdist_forward(x1, x2, p, compute_mode):
+    if p.__class__ is not float: p = as_float('aten::_cdist_forward', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::_cdist_forward', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__cdist_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_cdist_forward', (x1, x2, p, compute_mode))
+    return kernel(ks, x1, x2, p, compute_mode)
+
+K_pdist = {}
+def pdist(self, p=2.0):
+    if p.__class__ is not float: p = as_float('aten::pdist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pdist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pdist', (self, p))
+    return kernel(ks, self, p)
+
+K__pdist_forward = {}
+def _pdist_forward(self, p=2.0):
+    if p.__class__ is not float: p = as_float('aten::_pdist_forward', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__pdist_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_pdist_forward', (self, p))
+    return kernel(ks, self, p)
+
+K_pairwise_distance = {}
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
+    if p.__class__ is not float: p = as_float('aten::pairwise_distance', 'p', p)
+    if eps.__class__ is not float: eps = as_float('aten::pairwise_distance', 'eps', eps)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::pairwise_distance', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pairwise_distance[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pairwise_distance', (x1, x2, p, eps, keepdim))
+    return kernel(ks, x1, x2, p, eps, keepdim)
+
+K_histc = {}
+def histc(self, bins=100, min=0, max=0):
+    if bins.__class__ is not int: bins = as_int('aten::histc', 'bins', bins)
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::histc', 'min', min)
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::histc', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histc', (self, bins, min, max))
+    return kernel(ks, self, bins, min, max)
+
+K_histogram__bins_tensor = {}
+def histogram__bins_tensor(self, bins, *, weight=None, density=False):
+    if density.__class__ is not bool: density = as_bool('aten::histogram.bins_tensor', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys | bins.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogram__bins_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histogram.bins_tensor', (self, bins, weight, density))
+    return kernel(ks, self, bins, weight, density)
+
+K_histogram__bins_tensor_out = {}
+def histogram__bins_tensor_out(self, bins, *, weight=None, density=False, hist, bin_edges):
+    if density.__class__ is not bool: density = as_bool('aten::histogram.bins_tensor_out', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys | bins.keys | hist.keys | bin_edges.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogram__bins_tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histogram.bins_tensor_out', (self, bins, weight, density, hist, bin_edges))
+    return kernel(ks, self, bins, weight, density, hist, bin_edges)
+
+K_histogram__bin_ct = {}
+def histogram__bin_ct(self, bins=100, *, range=None, weight=None, density=False):
+    if bins.__class__ is not int: bins = as_int('aten::histogram.bin_ct', 'bins', bins)
+    if range is not None: range = as_floats('aten::histogram.bin_ct', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::histogram.bin_ct', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogram__bin_ct[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histogram.bin_ct', (self, bins, range, weight, density))
+    return kernel(ks, self, bins, range, weight, density)
+
+K_histogram__bin_ct_out = {}
+def histogram__bin_ct_out(self, bins=100, *, range=None, weight=None, density=False, hist, bin_edges):
+    if bins.__class__ is not int: bins = as_int('aten::histogram.bin_ct_out', 'bins', bins)
+    if range is not None: range = as_floats('aten::histogram.bin_ct_out', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::histogram.bin_ct_out', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys | hist.keys | bin_edges.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogram__bin_ct_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histogram.bin_ct_out', (self, bins, range, weight, density, hist, bin_edges))
+    return kernel(ks, self, bins, range, weight, density, hist, bin_edges)
+
+K_histogramdd = {}
+def histogramdd(self, bins, range=None, weight=None, density=False):
+    bins = as_ints('aten::histogramdd', 'bins', bins)
+    if range is not None: range = as_floats('aten::histogramdd', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::histogramdd', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogramdd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histogramdd', (self, bins, range, weight, density))
+    return kernel(ks, self, bins, range, weight, density)
+
+K_histogramdd__int_bins = {}
+def histogramdd__int_bins(self, bins, range=None, weight=None, density=False):
+    if bins.__class__ is not int: bins = as_int('aten::histogramdd.int_bins', 'bins', bins)
+    if range is not None: range = as_floats('aten::histogramdd.int_bins', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::histogramdd.int_bins', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogramdd__int_bins[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histogramdd.int_bins', (self, bins, range, weight, density))
+    return kernel(ks, self, bins, range, weight, density)
+
+K_histogramdd__TensorList_bins = {}
+def histogramdd__TensorList_bins(self, bins, range=None, weight=None, density=False):
+    if bins.__class__ is not tuple and bins.__class__ is not list: bins = as_sequence('aten::histogramdd.TensorList_bins', 'bins', bins)
+    if range is not None: range = as_floats('aten::histogramdd.TensorList_bins', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::histogramdd.TensorList_bins', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in bins:
+            ks |= each.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histogramdd__TensorList_bins[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histogramdd.TensorList_bins', (self, bins, range, weight, density))
+    return kernel(ks, self, bins, range, weight, density)
+
+K__histogramdd_bin_edges = {}
+def _histogramdd_bin_edges(self, bins, *, range=None, weight=None, density=False):
+    bins = as_ints('aten::_histogramdd_bin_edges', 'bins', bins)
+    if range is not None: range = as_floats('aten::_histogramdd_bin_edges', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_bin_edges', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__histogramdd_bin_edges[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_histogramdd_bin_edges', (self, bins, range, weight, density))
+    return kernel(ks, self, bins, range, weight, density)
+
+K__histogramdd_from_bin_cts = {}
+def _histogramdd_from_bin_cts(self, bins, *, range=None, weight=None, density=False):
+    bins = as_ints('aten::_histogramdd_from_bin_cts', 'bins', bins)
+    if range is not None: range = as_floats('aten::_histogramdd_from_bin_cts', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_from_bin_cts', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__histogramdd_from_bin_cts[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_histogramdd_from_bin_cts', (self, bins, range, weight, density))
+    return kernel(ks, self, bins, range, weight, density)
+
+K__histogramdd_from_bin_tensors = {}
+def _histogramdd_from_bin_tensors(self, bins, *, weight=None, density=False):
+    if bins.__class__ is not tuple and bins.__class__ is not list: bins = as_sequence('aten::_histogramdd_from_bin_tensors', 'bins', bins)
+    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_from_bin_tensors', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in bins:
+            ks |= each.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__histogramdd_from_bin_tensors[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_histogramdd_from_bin_tensors', (self, bins, weight, density))
+    return kernel(ks, self, bins, weight, density)
+
+K_bincount = {}
+def bincount(self, weights=None, minlength=0):
+    if minlength.__class__ is not int: minlength = as_int('aten::bincount', 'minlength', minlength)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if weights is not None:
+            ks |= weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bincount[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bincount', (self, weights, minlength))
+    return kernel(ks, self, weights, minlength)
+
+K_segment_reduce = {}
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    if reduce.__class__ is not str: reduce = as_str('aten::segment_reduce', 'reduce', reduce)
+    if axis.__class__ is not int: axis = as_int('aten::segment_reduce', 'axis', axis)
+    if unsafe.__class__ is not bool: unsafe = as_bool('aten::segment_reduce', 'unsafe', unsafe)
+    if initial is not None and initial.__class__ is not int and initial.__class__ is not float: initial = as_scalar('aten::segment_reduce', 'initial', initial)
+    state = DISPATCH()
+    try:
+        ks = data.keys
+        if lengths is not None:
+            ks |= lengths.keys
+        if indices is not None:
+            ks |= indices.keys
+        if offsets is not None:
+            ks |= offsets.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_segment_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::segment_reduce', (data, reduce, lengths, indices, offsets, axis, unsafe, initial))
+    return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+
 K__softmax = {}
 def _softmax(self, dim, half_to_float):
     if dim.__class__ is not int: dim = as_int('aten::_softmax', 'dim', dim)
@@ -4015,6 +5346,36 @@ def mse_loss_backward__grad_input(grad_output, self, target, reduction, *, grad_
     if kernel is None:
         return miss('aten::mse_loss_backward.grad_input', (grad_output, self, target, reduction, grad_input))
     return kernel(ks, grad_output, self, target, reduction, grad_input)
+
+K_special_softmax = {}
+def special_softmax(self, dim, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::special_softmax', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::special_softmax', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_softmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_softmax', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
+K_special_log_softmax = {}
+def special_log_softmax(self, dim, *, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::special_log_softmax', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::special_log_softmax', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_log_softmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_log_softmax', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
 
 K_linear = {}
 def linear(input, weight, bias=None):
@@ -5353,19 +6714,6 @@ def index_add__out(self, dim, index, source, *, alpha=1, out):
         return miss('aten::index_add.out', (self, dim, index, source, alpha, out))
     return kernel(ks, self, dim, index, source, alpha, out)
 
-K_nonzero = {}
-def nonzero(self):
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_nonzero[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::nonzero', (self,))
-    return kernel(ks, self)
-
 K_masked_select = {}
 def masked_select(self, mask):
     state = DISPATCH()
@@ -5406,118 +6754,6 @@ def take_along_dim__out(self, indices, dim=None, *, out):
     if kernel is None:
         return miss('aten::take_along_dim.out', (self, indices, dim, out))
     return kernel(ks, self, indices, dim, out)
-
-K_topk = {}
-def topk(self, k, dim=-1, largest=True, sorted=True):
-    if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
-    if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
-    if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
-    if sorted.__class__ is not bool: sorted = as_bool('aten::topk', 'sorted', sorted)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_topk[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::topk', (self, k, dim, largest, sorted))
-    return kernel(ks, self, k, dim, largest, sorted)
-
-K_topk__values = {}
-def topk__values(self, k, dim=-1, largest=True, sorted=True, *, values, indices):
-    if k.__class__ is not int: k = as_int('aten::topk.values', 'k', k)
-    if dim.__class__ is not int: dim = as_int('aten::topk.values', 'dim', dim)
-    if largest.__class__ is not bool: largest = as_bool('aten::topk.values', 'largest', largest)
-    if sorted.__class__ is not bool: sorted = as_bool('aten::topk.values', 'sorted', sorted)
-    state = DISPATCH()
-    try:
-        ks = self.keys | values.keys | indices.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_topk__values[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::topk.values', (self, k, dim, largest, sorted, values, indices))
-    return kernel(ks, self, k, dim, largest, sorted, values, indices)
-
-K_sort__stable = {}
-def sort__stable(self, *, stable, dim=-1, descending=False):
-    if stable is not None and stable.__class__ is not bool: stable = as_bool('aten::sort.stable', 'stable', stable)
-    if dim.__class__ is not int: dim = as_int('aten::sort.stable', 'dim', dim)
-    if descending.__class__ is not bool: descending = as_bool('aten::sort.stable', 'descending', descending)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_sort__stable[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::sort.stable', (self, stable, dim, descending))
-    return kernel(ks, self, stable, dim, descending)
-
-K_sort__values_stable = {}
-def sort__values_stable(self, *, stable, dim=-1, descending=False, values, indices):
-    if stable is not None and stable.__class__ is not bool: stable = as_bool('aten::sort.values_stable', 'stable', stable)
-    if dim.__class__ is not int: dim = as_int('aten::sort.values_stable', 'dim', dim)
-    if descending.__class__ is not bool: descending = as_bool('aten::sort.values_stable', 'descending', descending)
-    state = DISPATCH()
-    try:
-        ks = self.keys | values.keys | indices.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_sort__values_stable[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::sort.values_stable', (self, stable, dim, descending, values, indices))
-    return kernel(ks, self, stable, dim, descending, values, indices)
-
-K_sort = {}
-def sort(self, dim=-1, descending=False):
-    if dim.__class__ is not int: dim = as_int('aten::sort', 'dim', dim)
-    if descending.__class__ is not bool: descending = as_bool('aten::sort', 'descending', descending)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_sort[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::sort', (self, dim, descending))
-    return kernel(ks, self, dim, descending)
-
-K_argsort = {}
-def argsort(self, dim=-1, descending=False):
-    if dim.__class__ is not int: dim = as_int('aten::argsort', 'dim', dim)
-    if descending.__class__ is not bool: descending = as_bool('aten::argsort', 'descending', descending)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_argsort[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::argsort', (self, dim, descending))
-    return kernel(ks, self, dim, descending)
-
-K_argsort__stable = {}
-def argsort__stable(self, *, stable, dim=-1, descending=False):
-    if stable.__class__ is not bool: stable = as_bool('aten::argsort.stable', 'stable', stable)
-    if dim.__class__ is not int: dim = as_int('aten::argsort.stable', 'dim', dim)
-    if descending.__class__ is not bool: descending = as_bool('aten::argsort.stable', 'descending', descending)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_argsort__stable[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::argsort.stable', (self, stable, dim, descending))
-    return kernel(ks, self, stable, dim, descending)
 
 K_cat = {}
 def cat(tensors, dim=0):
@@ -5712,6 +6948,445 @@ def one_hot(self, num_classes=-1):
     if kernel is None:
         return miss('aten::one_hot', (self, num_classes))
     return kernel(ks, self, num_classes)
+
+K_nonzero = {}
+def nonzero(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nonzero[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nonzero', (self,))
+    return kernel(ks, self)
+
+K_topk = {}
+def topk(self, k, dim=-1, largest=True, sorted=True):
+    if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
+    if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::topk', 'sorted', sorted)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_topk[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::topk', (self, k, dim, largest, sorted))
+    return kernel(ks, self, k, dim, largest, sorted)
+
+K_topk__values = {}
+def topk__values(self, k, dim=-1, largest=True, sorted=True, *, values, indices):
+    if k.__class__ is not int: k = as_int('aten::topk.values', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::topk.values', 'dim', dim)
+    if largest.__class__ is not bool: largest = as_bool('aten::topk.values', 'largest', largest)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::topk.values', 'sorted', sorted)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_topk__values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::topk.values', (self, k, dim, largest, sorted, values, indices))
+    return kernel(ks, self, k, dim, largest, sorted, values, indices)
+
+K_sort__stable = {}
+def sort__stable(self, *, stable, dim=-1, descending=False):
+    if stable is not None and stable.__class__ is not bool: stable = as_bool('aten::sort.stable', 'stable', stable)
+    if dim.__class__ is not int: dim = as_int('aten::sort.stable', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::sort.stable', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sort__stable[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sort.stable', (self, stable, dim, descending))
+    return kernel(ks, self, stable, dim, descending)
+
+K_sort__values_stable = {}
+def sort__values_stable(self, *, stable, dim=-1, descending=False, values, indices):
+    if stable is not None and stable.__class__ is not bool: stable = as_bool('aten::sort.values_stable', 'stable', stable)
+    if dim.__class__ is not int: dim = as_int('aten::sort.values_stable', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::sort.values_stable', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sort__values_stable[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sort.values_stable', (self, stable, dim, descending, values, indices))
+    return kernel(ks, self, stable, dim, descending, values, indices)
+
+K_sort = {}
+def sort(self, dim=-1, descending=False):
+    if dim.__class__ is not int: dim = as_int('aten::sort', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::sort', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sort', (self, dim, descending))
+    return kernel(ks, self, dim, descending)
+
+K_argsort = {}
+def argsort(self, dim=-1, descending=False):
+    if dim.__class__ is not int: dim = as_int('aten::argsort', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::argsort', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argsort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argsort', (self, dim, descending))
+    return kernel(ks, self, dim, descending)
+
+K_argsort__stable = {}
+def argsort__stable(self, *, stable, dim=-1, descending=False):
+    if stable.__class__ is not bool: stable = as_bool('aten::argsort.stable', 'stable', stable)
+    if dim.__class__ is not int: dim = as_int('aten::argsort.stable', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::argsort.stable', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argsort__stable[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argsort.stable', (self, stable, dim, descending))
+    return kernel(ks, self, stable, dim, descending)
+
+K_sort__values = {}
+def sort__values(self, dim=-1, descending=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::sort.values', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::sort.values', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sort__values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sort.values', (self, dim, descending, values, indices))
+    return kernel(ks, self, dim, descending, values, indices)
+
+K_argsort__stable_out = {}
+def argsort__stable_out(self, *, stable, dim=-1, descending=False, out):
+    if stable.__class__ is not bool: stable = as_bool('aten::argsort.stable_out', 'stable', stable)
+    if dim.__class__ is not int: dim = as_int('aten::argsort.stable_out', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::argsort.stable_out', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argsort__stable_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argsort.stable_out', (self, stable, dim, descending, out))
+    return kernel(ks, self, stable, dim, descending, out)
+
+K_msort = {}
+def msort(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort', (self,))
+    return kernel(ks, self)
+
+K_kthvalue = {}
+def kthvalue(self, k, dim=-1, keepdim=False):
+    if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kthvalue[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kthvalue', (self, k, dim, keepdim))
+    return kernel(ks, self, k, dim, keepdim)
+
+K_kthvalue__values = {}
+def kthvalue__values(self, k, dim=-1, keepdim=False, *, values, indices):
+    if k.__class__ is not int: k = as_int('aten::kthvalue.values', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::kthvalue.values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue.values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kthvalue__values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kthvalue.values', (self, k, dim, keepdim, values, indices))
+    return kernel(ks, self, k, dim, keepdim, values, indices)
+
+K_searchsorted__Tensor = {}
+def searchsorted__Tensor(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None):
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Tensor', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Tensor', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Tensor', 'side', side)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys | self.keys
+        if sorter is not None:
+            ks |= sorter.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::searchsorted.Tensor', (sorted_sequence, self, out_int32, right, side, sorter))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter)
+
+K_searchsorted__Tensor_out = {}
+def searchsorted__Tensor_out(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None, out):
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Tensor_out', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Tensor_out', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Tensor_out', 'side', side)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys | self.keys | out.keys
+        if sorter is not None:
+            ks |= sorter.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::searchsorted.Tensor_out', (sorted_sequence, self, out_int32, right, side, sorter, out))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter, out)
+
+K_searchsorted__Scalar = {}
+def searchsorted__Scalar(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::searchsorted.Scalar', 'self', self)
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Scalar', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Scalar', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Scalar', 'side', side)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys
+        if sorter is not None:
+            ks |= sorter.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::searchsorted.Scalar', (sorted_sequence, self, out_int32, right, side, sorter))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter)
+
+K_bucketize__Tensor = {}
+def bucketize__Tensor(self, boundaries, *, out_int32=False, right=False):
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::bucketize.Tensor', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::bucketize.Tensor', 'right', right)
+    state = DISPATCH()
+    try:
+        ks = self.keys | boundaries.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bucketize__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bucketize.Tensor', (self, boundaries, out_int32, right))
+    return kernel(ks, self, boundaries, out_int32, right)
+
+K_bucketize__Scalar = {}
+def bucketize__Scalar(self, boundaries, *, out_int32=False, right=False):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bucketize.Scalar', 'self', self)
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::bucketize.Scalar', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::bucketize.Scalar', 'right', right)
+    state = DISPATCH()
+    try:
+        ks = boundaries.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bucketize__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bucketize.Scalar', (self, boundaries, out_int32, right))
+    return kernel(ks, self, boundaries, out_int32, right)
+
+K_isin__Tensor_Tensor = {}
+def isin__Tensor_Tensor(elements, test_elements, *, assume_unique=False, invert=False):
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Tensor', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | test_elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Tensor', (elements, test_elements, assume_unique, invert))
+    return kernel(ks, elements, test_elements, assume_unique, invert)
+
+K_isin__Tensor_Scalar = {}
+def isin__Tensor_Scalar(elements, test_element, *, assume_unique=False, invert=False):
+    if test_element.__class__ is not int and test_element.__class__ is not float: test_element = as_scalar('aten::isin.Tensor_Scalar', 'test_element', test_element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Scalar', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Scalar', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Scalar', (elements, test_element, assume_unique, invert))
+    return kernel(ks, elements, test_element, assume_unique, invert)
+
+K_isin__Scalar_Tensor = {}
+def isin__Scalar_Tensor(element, test_elements, *, assume_unique=False, invert=False):
+    if element.__class__ is not int and element.__class__ is not float: element = as_scalar('aten::isin.Scalar_Tensor', 'element', element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Scalar_Tensor', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Scalar_Tensor', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = test_elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Scalar_Tensor', (element, test_elements, assume_unique, invert))
+    return kernel(ks, element, test_elements, assume_unique, invert)
+
+K_nonzero_static = {}
+def nonzero_static(self, *, size, fill_value=-1):
+    if size.__class__ is not int: size = as_int('aten::nonzero_static', 'size', size)
+    if fill_value.__class__ is not int: fill_value = as_int('aten::nonzero_static', 'fill_value', fill_value)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nonzero_static[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nonzero_static', (self, size, fill_value))
+    return kernel(ks, self, size, fill_value)
+
+K_nonzero_static__out = {}
+def nonzero_static__out(self, *, size, fill_value=-1, out):
+    if size.__class__ is not int: size = as_int('aten::nonzero_static.out', 'size', size)
+    if fill_value.__class__ is not int: fill_value = as_int('aten::nonzero_static.out', 'fill_value', fill_value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nonzero_static__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nonzero_static.out', (self, size, fill_value, out))
+    return kernel(ks, self, size, fill_value, out)
+
+K_nonzero_numpy = {}
+def nonzero_numpy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nonzero_numpy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nonzero_numpy', (self,))
+    return kernel(ks, self)
+
+K_argwhere = {}
+def argwhere(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argwhere[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argwhere', (self,))
+    return kernel(ks, self)
+
+K__unique2 = {}
+def _unique2(self, sorted=True, return_inverse=False, return_counts=False):
+    if sorted.__class__ is not bool: sorted = as_bool('aten::_unique2', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::_unique2', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::_unique2', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unique2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unique2', (self, sorted, return_inverse, return_counts))
+    return kernel(ks, self, sorted, return_inverse, return_counts)
+
+K_unique_dim = {}
+def unique_dim(self, dim, sorted=True, return_inverse=False, return_counts=False):
+    if dim.__class__ is not int: dim = as_int('aten::unique_dim', 'dim', dim)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::unique_dim', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_dim', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_dim', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_dim', (self, dim, sorted, return_inverse, return_counts))
+    return kernel(ks, self, dim, sorted, return_inverse, return_counts)
+
+K_unique_consecutive = {}
+def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_consecutive', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_consecutive', 'return_counts', return_counts)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_consecutive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_consecutive', (self, return_inverse, return_counts, dim))
+    return kernel(ks, self, return_inverse, return_counts, dim)
 
 K_empty__memory_format = {}
 def empty__memory_format(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
@@ -6787,6 +8462,425 @@ def logsumexp__out(self, dim, keepdim=False, *, out):
         return miss('aten::logsumexp.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
+K_nansum__out = {}
+def nansum__out(self, dim=None, keepdim=False, *, dtype=None, out):
+    if dim is not None: dim = as_ints('aten::nansum.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nansum.out', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nansum.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nansum__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nansum.out', (self, dim, keepdim, dtype, out))
+    return kernel(ks, self, dim, keepdim, dtype, out)
+
+K_nanmean__out = {}
+def nanmean__out(self, dim=None, keepdim=False, *, dtype=None, out):
+    if dim is not None: dim = as_ints('aten::nanmean.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanmean.out', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nanmean.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmean__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanmean.out', (self, dim, keepdim, dtype, out))
+    return kernel(ks, self, dim, keepdim, dtype, out)
+
+K_count_nonzero__dim_IntList_out = {}
+def count_nonzero__dim_IntList_out(self, dim, *, out):
+    dim = as_ints('aten::count_nonzero.dim_IntList_out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero__dim_IntList_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero.dim_IntList_out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_count_nonzero__out = {}
+def count_nonzero__out(self, dim=None, *, out):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::count_nonzero.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_var_mean__correction_out = {}
+def var_mean__correction_out(self, dim=None, *, correction=None, keepdim=False, out0, out1):
+    if dim is not None: dim = as_ints('aten::var_mean.correction_out', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::var_mean.correction_out', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var_mean.correction_out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean__correction_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean.correction_out', (self, dim, correction, keepdim, out0, out1))
+    return kernel(ks, self, dim, correction, keepdim, out0, out1)
+
+K_std_mean__correction_out = {}
+def std_mean__correction_out(self, dim=None, *, correction=None, keepdim=False, out0, out1):
+    if dim is not None: dim = as_ints('aten::std_mean.correction_out', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::std_mean.correction_out', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std_mean.correction_out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean__correction_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean.correction_out', (self, dim, correction, keepdim, out0, out1))
+    return kernel(ks, self, dim, correction, keepdim, out0, out1)
+
+K_norm__Scalar_out = {}
+def norm__Scalar_out(self, p=2, *, out):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.Scalar_out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.Scalar_out', (self, p, out))
+    return kernel(ks, self, p, out)
+
+K_norm__ScalarOpt_dtype_out = {}
+def norm__ScalarOpt_dtype_out(self, p, *, dtype, out):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::norm.ScalarOpt_dtype_out', 'p', p)
+    if dtype.__class__ is not DType: dtype = as_dtype('aten::norm.ScalarOpt_dtype_out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_norm__ScalarOpt_dtype_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::norm.ScalarOpt_dtype_out', (self, p, dtype, out))
+    return kernel(ks, self, p, dtype, out)
+
+K_dist__out = {}
+def dist__out(self, other, p=2, *, out):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist.out', (self, other, p, out))
+    return kernel(ks, self, other, p, out)
+
+K_renorm__out = {}
+def renorm__out(self, p, dim, maxnorm, *, out):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm.out', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm.out', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm.out', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm.out', (self, p, dim, maxnorm, out))
+    return kernel(ks, self, p, dim, maxnorm, out)
+
+K_special_logsumexp__out = {}
+def special_logsumexp__out(self, dim, keepdim=False, *, out):
+    dim = as_ints('aten::special_logsumexp.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::special_logsumexp.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_special_logsumexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::special_logsumexp.out', (self, dim, keepdim, out))
+    return kernel(ks, self, dim, keepdim, out)
+
+K_median__out = {}
+def median__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.out', (self, out))
+    return kernel(ks, self, out)
+
+K_nanmedian__out = {}
+def nanmedian__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanmedian__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanmedian.out', (self, out))
+    return kernel(ks, self, out)
+
+K_quantile__out = {}
+def quantile__out(self, q, dim=None, keepdim=False, *, interpolation='linear', out):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::quantile.out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::quantile.out', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::quantile.out', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys | q.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_quantile__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::quantile.out', (self, q, dim, keepdim, interpolation, out))
+    return kernel(ks, self, q, dim, keepdim, interpolation, out)
+
+K_quantile__scalar_out = {}
+def quantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolation='linear', out):
+    if q.__class__ is not float: q = as_float('aten::quantile.scalar_out', 'q', q)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::quantile.scalar_out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::quantile.scalar_out', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::quantile.scalar_out', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_quantile__scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::quantile.scalar_out', (self, q, dim, keepdim, interpolation, out))
+    return kernel(ks, self, q, dim, keepdim, interpolation, out)
+
+K_nanquantile__out = {}
+def nanquantile__out(self, q, dim=None, keepdim=False, *, interpolation='linear', out):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::nanquantile.out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanquantile.out', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::nanquantile.out', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys | q.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanquantile__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanquantile.out', (self, q, dim, keepdim, interpolation, out))
+    return kernel(ks, self, q, dim, keepdim, interpolation, out)
+
+K_nanquantile__scalar_out = {}
+def nanquantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolation='linear', out):
+    if q.__class__ is not float: q = as_float('aten::nanquantile.scalar_out', 'q', q)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::nanquantile.scalar_out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanquantile.scalar_out', 'keepdim', keepdim)
+    if interpolation.__class__ is not str: interpolation = as_str('aten::nanquantile.scalar_out', 'interpolation', interpolation)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nanquantile__scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nanquantile.scalar_out', (self, q, dim, keepdim, interpolation, out))
+    return kernel(ks, self, q, dim, keepdim, interpolation, out)
+
+K_diff__out = {}
+def diff__out(self, n=1, dim=-1, prepend=None, append=None, *, out):
+    if n.__class__ is not int: n = as_int('aten::diff.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff.out', (self, n, dim, prepend, append, out))
+    return kernel(ks, self, n, dim, prepend, append, out)
+
+K__cdist_forward__out = {}
+def _cdist_forward__out(x1, x2, p, compute_mode, *, out):
+    if p.__class__ is not float: p = as_float('aten::_cdist_forward.out', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::_cdist_forward.out', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__cdist_forward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_cdist_forward.out', (x1, x2, p, compute_mode, out))
+    return kernel(ks, x1, x2, p, compute_mode, out)
+
+K__pdist_forward__out = {}
+def _pdist_forward__out(self, p=2.0, *, out):
+    if p.__class__ is not float: p = as_float('aten::_pdist_forward.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__pdist_forward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_pdist_forward.out', (self, p, out))
+    return kernel(ks, self, p, out)
+
+K_histc__out = {}
+def histc__out(self, bins=100, min=0, max=0, *, out):
+    if bins.__class__ is not int: bins = as_int('aten::histc.out', 'bins', bins)
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::histc.out', 'min', min)
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::histc.out', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_histc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::histc.out', (self, bins, min, max, out))
+    return kernel(ks, self, bins, min, max, out)
+
+K__histogramdd_bin_edges__out = {}
+def _histogramdd_bin_edges__out(self, bins, *, range=None, weight=None, density=False, out):
+    bins = as_ints('aten::_histogramdd_bin_edges.out', 'bins', bins)
+    if range is not None: range = as_floats('aten::_histogramdd_bin_edges.out', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_bin_edges.out', 'density', density)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::_histogramdd_bin_edges.out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if weight is not None:
+            ks |= weight.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__histogramdd_bin_edges__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_histogramdd_bin_edges.out', (self, bins, range, weight, density, out))
+    return kernel(ks, self, bins, range, weight, density, out)
+
+K__histogramdd_from_bin_cts__out = {}
+def _histogramdd_from_bin_cts__out(self, bins, *, range=None, weight=None, density=False, out):
+    bins = as_ints('aten::_histogramdd_from_bin_cts.out', 'bins', bins)
+    if range is not None: range = as_floats('aten::_histogramdd_from_bin_cts.out', 'range', range)
+    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_from_bin_cts.out', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__histogramdd_from_bin_cts__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_histogramdd_from_bin_cts.out', (self, bins, range, weight, density, out))
+    return kernel(ks, self, bins, range, weight, density, out)
+
+K__histogramdd_from_bin_tensors__out = {}
+def _histogramdd_from_bin_tensors__out(self, bins, *, weight=None, density=False, out):
+    if bins.__class__ is not tuple and bins.__class__ is not list: bins = as_sequence('aten::_histogramdd_from_bin_tensors.out', 'bins', bins)
+    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_from_bin_tensors.out', 'density', density)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        for each in bins:
+            ks |= each.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__histogramdd_from_bin_tensors__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_histogramdd_from_bin_tensors.out', (self, bins, weight, density, out))
+    return kernel(ks, self, bins, weight, density, out)
+
+K_bincount__out = {}
+def bincount__out(self, weights=None, minlength=0, *, out):
+    if minlength.__class__ is not int: minlength = as_int('aten::bincount.out', 'minlength', minlength)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if weights is not None:
+            ks |= weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bincount__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bincount.out', (self, weights, minlength, out))
+    return kernel(ks, self, weights, minlength, out)
+
+K_segment_reduce__out = {}
+def segment_reduce__out(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None, out):
+    if reduce.__class__ is not str: reduce = as_str('aten::segment_reduce.out', 'reduce', reduce)
+    if axis.__class__ is not int: axis = as_int('aten::segment_reduce.out', 'axis', axis)
+    if unsafe.__class__ is not bool: unsafe = as_bool('aten::segment_reduce.out', 'unsafe', unsafe)
+    if initial is not None and initial.__class__ is not int and initial.__class__ is not float: initial = as_scalar('aten::segment_reduce.out', 'initial', initial)
+    state = DISPATCH()
+    try:
+        ks = data.keys | out.keys
+        if lengths is not None:
+            ks |= lengths.keys
+        if indices is not None:
+            ks |= indices.keys
+        if offsets is not None:
+            ks |= offsets.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_segment_reduce__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::segment_reduce.out', (data, reduce, lengths, indices, offsets, axis, unsafe, initial, out))
+    return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial, out)
+
 K_native_dropout__out = {}
 def native_dropout__out(input, p, train, *, out0, out1):
     if p.__class__ is not float: p = as_float('aten::native_dropout.out', 'p', p)
@@ -6963,6 +9057,165 @@ def nonzero__out(self, *, out):
     if kernel is None:
         return miss('aten::nonzero.out', (self, out))
     return kernel(ks, self, out)
+
+K_msort__out = {}
+def msort__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort.out', (self, out))
+    return kernel(ks, self, out)
+
+K_searchsorted__Scalar_out = {}
+def searchsorted__Scalar_out(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::searchsorted.Scalar_out', 'self', self)
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Scalar_out', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Scalar_out', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Scalar_out', 'side', side)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys | out.keys
+        if sorter is not None:
+            ks |= sorter.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::searchsorted.Scalar_out', (sorted_sequence, self, out_int32, right, side, sorter, out))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter, out)
+
+K_bucketize__Tensor_out = {}
+def bucketize__Tensor_out(self, boundaries, *, out_int32=False, right=False, out):
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::bucketize.Tensor_out', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::bucketize.Tensor_out', 'right', right)
+    state = DISPATCH()
+    try:
+        ks = self.keys | boundaries.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bucketize__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bucketize.Tensor_out', (self, boundaries, out_int32, right, out))
+    return kernel(ks, self, boundaries, out_int32, right, out)
+
+K_bucketize__Scalar_out = {}
+def bucketize__Scalar_out(self, boundaries, *, out_int32=False, right=False, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::bucketize.Scalar_out', 'self', self)
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::bucketize.Scalar_out', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::bucketize.Scalar_out', 'right', right)
+    state = DISPATCH()
+    try:
+        ks = boundaries.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bucketize__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bucketize.Scalar_out', (self, boundaries, out_int32, right, out))
+    return kernel(ks, self, boundaries, out_int32, right, out)
+
+K_isin__Tensor_Tensor_out = {}
+def isin__Tensor_Tensor_out(elements, test_elements, *, assume_unique=False, invert=False, out):
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Tensor_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | test_elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Tensor_out', (elements, test_elements, assume_unique, invert, out))
+    return kernel(ks, elements, test_elements, assume_unique, invert, out)
+
+K_isin__Tensor_Scalar_out = {}
+def isin__Tensor_Scalar_out(elements, test_element, *, assume_unique=False, invert=False, out):
+    if test_element.__class__ is not int and test_element.__class__ is not float: test_element = as_scalar('aten::isin.Tensor_Scalar_out', 'test_element', test_element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Scalar_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Scalar_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Scalar_out', (elements, test_element, assume_unique, invert, out))
+    return kernel(ks, elements, test_element, assume_unique, invert, out)
+
+K_isin__Scalar_Tensor_out = {}
+def isin__Scalar_Tensor_out(element, test_elements, *, assume_unique=False, invert=False, out):
+    if element.__class__ is not int and element.__class__ is not float: element = as_scalar('aten::isin.Scalar_Tensor_out', 'element', element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Scalar_Tensor_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Scalar_Tensor_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = test_elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Scalar_Tensor_out', (element, test_elements, assume_unique, invert, out))
+    return kernel(ks, element, test_elements, assume_unique, invert, out)
+
+K__unique2__out = {}
+def _unique2__out(self, sorted=True, return_inverse=False, return_counts=False, *, out0, out1, out2):
+    if sorted.__class__ is not bool: sorted = as_bool('aten::_unique2.out', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::_unique2.out', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::_unique2.out', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys | out2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unique2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unique2.out', (self, sorted, return_inverse, return_counts, out0, out1, out2))
+    return kernel(ks, self, sorted, return_inverse, return_counts, out0, out1, out2)
+
+K_unique_dim__out = {}
+def unique_dim__out(self, dim, sorted=True, return_inverse=False, return_counts=False, *, out0, out1, out2):
+    if dim.__class__ is not int: dim = as_int('aten::unique_dim.out', 'dim', dim)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::unique_dim.out', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_dim.out', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_dim.out', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys | out2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_dim__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_dim.out', (self, dim, sorted, return_inverse, return_counts, out0, out1, out2))
+    return kernel(ks, self, dim, sorted, return_inverse, return_counts, out0, out1, out2)
+
+K_unique_consecutive__out = {}
+def unique_consecutive__out(self, return_inverse=False, return_counts=False, dim=None, *, out0, out1, out2):
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_consecutive.out', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_consecutive.out', 'return_counts', return_counts)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys | out2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_consecutive__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_consecutive.out', (self, return_inverse, return_counts, dim, out0, out1, out2))
+    return kernel(ks, self, return_inverse, return_counts, dim, out0, out1, out2)
 
 K_zeros__out = {}
 def zeros__out(size, *, out):
@@ -7493,6 +9746,91 @@ OPERATORS = (
     ('aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', cumsum, K_cumsum, (), True, True),
     ('aten::cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', cumsum_, K_cumsum_, (), True, True),
     ('aten::cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', cumsum__out, K_cumsum__out, (), True, True),
+    ('aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', nansum, K_nansum, ('reduction',), True, True),
+    ('aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', nanmean, K_nanmean, (), True, True),
+    ('aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)', aminmax, K_aminmax, ('reduction',), True, True),
+    ('aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)', aminmax__out, K_aminmax__out, ('reduction',), True, True),
+    ('aten::max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', max__out, K_max__out, ('pointwise',), True, True),
+    ('aten::min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', min__out, K_min__out, ('pointwise',), True, True),
+    ('aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor', count_nonzero__dim_IntList, K_count_nonzero__dim_IntList, ('reduction',), True, True),
+    ('aten::count_nonzero(Tensor self, int? dim=None) -> Tensor', count_nonzero, K_count_nonzero, ('reduction',), True, True),
+    ('aten::var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', var__out, K_var__out, ('reduction',), True, True),
+    ('aten::std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', std__out, K_std__out, ('reduction',), True, True),
+    ('aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', var_mean, K_var_mean, ('reduction',), True, True),
+    ('aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', var_mean__dim, K_var_mean__dim, ('reduction',), True, True),
+    ('aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', var_mean__correction, K_var_mean__correction, ('reduction',), True, True),
+    ('aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', std_mean, K_std_mean, ('reduction',), True, True),
+    ('aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', std_mean__dim, K_std_mean__dim, ('reduction',), True, True),
+    ('aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', std_mean__correction, K_std_mean__correction, ('reduction',), True, True),
+    ('aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', linalg_vector_norm, K_linalg_vector_norm, ('reduction',), True, True),
+    ('aten::linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', linalg_vector_norm__out, K_linalg_vector_norm__out, ('reduction',), True, True),
+    ('aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor', norm__Scalar, K_norm__Scalar, ('reduction',), True, True),
+    ('aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor', norm__ScalarOpt_dtype, K_norm__ScalarOpt_dtype, ('reduction',), True, True),
+    ('aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor', norm__ScalarOpt_dim, K_norm__ScalarOpt_dim, ('reduction',), True, True),
+    ('aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor', norm__ScalarOpt_dim_dtype, K_norm__ScalarOpt_dim_dtype, ('reduction',), True, True),
+    ('aten::norm.out(Tensor self, Scalar? p, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', norm__out, K_norm__out, ('reduction',), True, True),
+    ('aten::norm.dtype_out(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)', norm__dtype_out, K_norm__dtype_out, ('reduction',), True, True),
+    ('aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', frobenius_norm__dim, K_frobenius_norm__dim, (), True, True),
+    ('aten::frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', frobenius_norm__out, K_frobenius_norm__out, (), True, True),
+    ('aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor', dist, K_dist, (), True, True),
+    ('aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor', renorm, K_renorm, (), True, True),
+    ('aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)', renorm_, K_renorm_, (), True, True),
+    ('aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', special_logsumexp, K_special_logsumexp, (), True, True),
+    ('aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', cumprod, K_cumprod, (), True, True),
+    ('aten::cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', cumprod_, K_cumprod_, (), True, True),
+    ('aten::cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', cumprod__out, K_cumprod__out, (), True, True),
+    ('aten::logcumsumexp(Tensor self, int dim) -> Tensor', logcumsumexp, K_logcumsumexp, (), True, True),
+    ('aten::logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', logcumsumexp__out, K_logcumsumexp__out, (), True, True),
+    ('aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)', cummax, K_cummax, (), True, True),
+    ('aten::cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', cummax__out, K_cummax__out, (), True, True),
+    ('aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)', cummin, K_cummin, (), True, True),
+    ('aten::cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', cummin__out, K_cummin__out, (), True, True),
+    ('aten::median(Tensor self) -> Tensor', median, K_median, (), True, True),
+    ('aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', median__dim, K_median__dim, (), True, True),
+    ('aten::median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', median__dim_values, K_median__dim_values, (), True, True),
+    ('aten::nanmedian(Tensor self) -> Tensor', nanmedian, K_nanmedian, (), True, True),
+    ('aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', nanmedian__dim, K_nanmedian__dim, (), True, True),
+    ('aten::nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', nanmedian__dim_values, K_nanmedian__dim_values, (), True, True),
+    ('aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)', mode, K_mode, (), True, True),
+    ('aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', mode__values, K_mode__values, (), True, True),
+    ("aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", quantile, K_quantile, (), True, True),
+    ("aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", quantile__scalar, K_quantile__scalar, (), True, True),
+    ("aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", nanquantile, K_nanquantile, (), True, True),
+    ("aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor", nanquantile__scalar, K_nanquantile__scalar, (), True, True),
+    ('aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor', diff, K_diff, (), True, True),
+    ('aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', trapezoid__x, K_trapezoid__x, (), True, True),
+    ('aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor', trapezoid__dx, K_trapezoid__dx, (), True, True),
+    ('aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', trapz__x, K_trapz__x, (), True, True),
+    ('aten::trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor', trapz__dx, K_trapz__dx, (), True, True),
+    ('aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', cumulative_trapezoid__x, K_cumulative_trapezoid__x, (), True, True),
+    ('aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor', cumulative_trapezoid__dx, K_cumulative_trapezoid__dx, (), True, True),
+    ('aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]', gradient__scalarint, K_gradient__scalarint, (), True, True),
+    ('aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]', gradient__scalararray, K_gradient__scalararray, (), True, True),
+    ('aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]', gradient__array, K_gradient__array, (), True, True),
+    ('aten::gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]', gradient__scalarrayint, K_gradient__scalarrayint, (), True, True),
+    ('aten::gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]', gradient__scalarrayarray, K_gradient__scalarrayarray, (), True, True),
+    ('aten::gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]', gradient__tensorarrayint, K_gradient__tensorarrayint, (), True, True),
+    ('aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]', gradient__tensorarray, K_gradient__tensorarray, (), True, True),
+    ('aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor', cov, K_cov, (), True, True),
+    ('aten::corrcoef(Tensor self) -> Tensor', corrcoef, K_corrcoef, (), True, True),
+    ('aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor', cdist, K_cdist, (), True, True),
+    ('aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor', _cdist_forward, K__cdist_forward, (), True, True),
+    ('aten::pdist(Tensor self, float p=2) -> Tensor', pdist, K_pdist, (), True, True),
+    ('aten::_pdist_forward(Tensor self, float p=2) -> Tensor', _pdist_forward, K__pdist_forward, (), True, True),
+    ('aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor', pairwise_distance, K_pairwise_distance, (), True, True),
+    ('aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor', histc, K_histc, (), True, True),
+    ('aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)', histogram__bins_tensor, K_histogram__bins_tensor, (), True, True),
+    ('aten::histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)', histogram__bins_tensor_out, K_histogram__bins_tensor_out, (), True, True),
+    ('aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)', histogram__bin_ct, K_histogram__bin_ct, (), True, True),
+    ('aten::histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)', histogram__bin_ct_out, K_histogram__bin_ct_out, (), True, True),
+    ('aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)', histogramdd, K_histogramdd, (), True, True),
+    ('aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)', histogramdd__int_bins, K_histogramdd__int_bins, (), True, True),
+    ('aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)', histogramdd__TensorList_bins, K_histogramdd__TensorList_bins, (), True, True),
+    ('aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]', _histogramdd_bin_edges, K__histogramdd_bin_edges, (), True, True),
+    ('aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor', _histogramdd_from_bin_cts, K__histogramdd_from_bin_cts, (), True, True),
+    ('aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor', _histogramdd_from_bin_tensors, K__histogramdd_from_bin_tensors, (), True, True),
+    ('aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor', bincount, K_bincount, ('dynamic_output_shape',), True, True),
+    ('aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor', segment_reduce, K_segment_reduce, (), True, True),
     ('aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', _softmax, K__softmax, (), True, True),
     ('aten::_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', _softmax__out, K__softmax__out, (), True, True),
     ('aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', _log_softmax, K__log_softmax, (), True, True),
@@ -7516,6 +9854,8 @@ OPERATORS = (
     ('aten::mse_loss.out(Tensor self, Tensor target, int reduction=Mean, *, Tensor(a!) out) -> Tensor(a!)', mse_loss__out, K_mse_loss__out, (), True, True),
     ('aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', mse_loss_backward, K_mse_loss_backward, (), True, True),
     ('aten::mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)', mse_loss_backward__grad_input, K_mse_loss_backward__grad_input, (), True, True),
+    ('aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', special_softmax, K_special_softmax, (), True, True),
+    ('aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', special_log_softmax, K_special_log_softmax, (), True, True),
     ('aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor', linear, K_linear, (), True, True),
     ('aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)', linear__out, K_linear__out, (), True, True),
     ('aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', layer_norm, K_layer_norm, (), True, True),
@@ -7608,17 +9948,9 @@ OPERATORS = (
     ('aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor', index_add, K_index_add, (), True, True),
     ('aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)', index_add_, K_index_add_, (), True, True),
     ('aten::index_add.out(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', index_add__out, K_index_add__out, (), True, True),
-    ('aten::nonzero(Tensor self) -> Tensor', nonzero, K_nonzero, ('dynamic_output_shape',), True, True),
     ('aten::masked_select(Tensor self, Tensor mask) -> Tensor', masked_select, K_masked_select, ('dynamic_output_shape',), True, True),
     ('aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor', take_along_dim, K_take_along_dim, (), True, True),
     ('aten::take_along_dim.out(Tensor self, Tensor indices, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', take_along_dim__out, K_take_along_dim__out, (), True, True),
-    ('aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)', topk, K_topk, (), True, True),
-    ('aten::topk.values(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', topk__values, K_topk__values, (), True, True),
-    ('aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', sort__stable, K_sort__stable, (), True, True),
-    ('aten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', sort__values_stable, K_sort__values_stable, (), True, True),
-    ('aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', sort, K_sort, (), True, True),
-    ('aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor', argsort, K_argsort, (), True, True),
-    ('aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor', argsort__stable, K_argsort__stable, (), True, True),
     ('aten::cat(Tensor[] tensors, int dim=0) -> Tensor', cat, K_cat, (), True, True),
     ('aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', cat__out, K_cat__out, (), True, True),
     ('aten::stack(Tensor[] tensors, int dim=0) -> Tensor', stack, K_stack, (), True, True),
@@ -7632,6 +9964,34 @@ OPERATORS = (
     ('aten::triu_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)', triu_, K_triu_, (), True, True),
     ('aten::triu.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', triu__out, K_triu__out, (), True, True),
     ('aten::one_hot(Tensor self, int num_classes=-1) -> Tensor', one_hot, K_one_hot, ('dynamic_output_shape',), True, True),
+    ('aten::nonzero(Tensor self) -> Tensor', nonzero, K_nonzero, ('dynamic_output_shape',), True, True),
+    ('aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)', topk, K_topk, (), True, True),
+    ('aten::topk.values(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', topk__values, K_topk__values, (), True, True),
+    ('aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', sort__stable, K_sort__stable, (), True, True),
+    ('aten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', sort__values_stable, K_sort__values_stable, (), True, True),
+    ('aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', sort, K_sort, (), True, True),
+    ('aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor', argsort, K_argsort, (), True, True),
+    ('aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor', argsort__stable, K_argsort__stable, (), True, True),
+    ('aten::sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', sort__values, K_sort__values, (), True, True),
+    ('aten::argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!)', argsort__stable_out, K_argsort__stable_out, (), True, True),
+    ('aten::msort(Tensor self) -> Tensor', msort, K_msort, (), True, True),
+    ('aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)', kthvalue, K_kthvalue, (), True, True),
+    ('aten::kthvalue.values(Tensor self, SymInt k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', kthvalue__values, K_kthvalue__values, (), True, True),
+    ('aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor', searchsorted__Tensor, K_searchsorted__Tensor, (), True, True),
+    ('aten::searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', searchsorted__Tensor_out, K_searchsorted__Tensor_out, (), True, True),
+    ('aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor', searchsorted__Scalar, K_searchsorted__Scalar, (), True, True),
+    ('aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor', bucketize__Tensor, K_bucketize__Tensor, (), True, True),
+    ('aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor', bucketize__Scalar, K_bucketize__Scalar, (), True, True),
+    ('aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', isin__Tensor_Tensor, K_isin__Tensor_Tensor, (), True, True),
+    ('aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor', isin__Tensor_Scalar, K_isin__Tensor_Scalar, (), True, True),
+    ('aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', isin__Scalar_Tensor, K_isin__Scalar_Tensor, (), True, True),
+    ('aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor', nonzero_static, K_nonzero_static, (), True, True),
+    ('aten::nonzero_static.out(Tensor self, *, SymInt size, int fill_value=-1, Tensor(a!) out) -> Tensor(a!)', nonzero_static__out, K_nonzero_static__out, (), True, True),
+    ('aten::nonzero_numpy(Tensor self) -> Tensor[]', nonzero_numpy, K_nonzero_numpy, (), True, True),
+    ('aten::argwhere(Tensor self) -> Tensor', argwhere, K_argwhere, ('dynamic_output_shape',), True, True),
+    ('aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)', _unique2, K__unique2, ('dynamic_output_shape',), True, True),
+    ('aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)', unique_dim, K_unique_dim, ('dynamic_output_shape',), True, True),
+    ('aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)', unique_consecutive, K_unique_consecutive, ('dynamic_output_shape',), True, True),
     ('aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', empty__memory_format, K_empty__memory_format, (), True, True),
     ('aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', empty_strided, K_empty_strided, (), True, True),
     ('aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', zeros, K_zeros, (), True, True),
@@ -7699,6 +10059,32 @@ OPERATORS = (
     ('aten::diagonal_backward.out(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2, *, Tensor(a!) out) -> Tensor(a!)', diagonal_backward__out, K_diagonal_backward__out, ('generated',), False, False),
     ('aten::unfold_backward.out(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step, *, Tensor(a!) out) -> Tensor(a!)', unfold_backward__out, K_unfold_backward__out, ('generated',), False, False),
     ('aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', logsumexp__out, K_logsumexp__out, ('generated',), False, False),
+    ('aten::nansum.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', nansum__out, K_nansum__out, ('generated',), False, False),
+    ('aten::nanmean.out(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', nanmean__out, K_nanmean__out, ('generated',), False, False),
+    ('aten::count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', count_nonzero__dim_IntList_out, K_count_nonzero__dim_IntList_out, ('generated',), False, False),
+    ('aten::count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', count_nonzero__out, K_count_nonzero__out, ('generated',), False, False),
+    ('aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', var_mean__correction_out, K_var_mean__correction_out, ('generated',), False, False),
+    ('aten::std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', std_mean__correction_out, K_std_mean__correction_out, ('generated',), False, False),
+    ('aten::norm.Scalar_out(Tensor self, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)', norm__Scalar_out, K_norm__Scalar_out, ('generated',), False, False),
+    ('aten::norm.ScalarOpt_dtype_out(Tensor self, Scalar? p, *, ScalarType dtype, Tensor(a!) out) -> Tensor(a!)', norm__ScalarOpt_dtype_out, K_norm__ScalarOpt_dtype_out, ('generated',), False, False),
+    ('aten::dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)', dist__out, K_dist__out, ('generated',), False, False),
+    ('aten::renorm.out(Tensor self, Scalar p, int dim, Scalar maxnorm, *, Tensor(a!) out) -> Tensor(a!)', renorm__out, K_renorm__out, ('generated',), False, False),
+    ('aten::special_logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', special_logsumexp__out, K_special_logsumexp__out, ('generated',), False, False),
+    ('aten::median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', median__out, K_median__out, ('generated',), False, False),
+    ('aten::nanmedian.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', nanmedian__out, K_nanmedian__out, ('generated',), False, False),
+    ("aten::quantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor(a!) out) -> Tensor(a!)", quantile__out, K_quantile__out, ('generated',), False, False),
+    ("aten::quantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor(a!) out) -> Tensor(a!)", quantile__scalar_out, K_quantile__scalar_out, ('generated',), False, False),
+    ("aten::nanquantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor(a!) out) -> Tensor(a!)", nanquantile__out, K_nanquantile__out, ('generated',), False, False),
+    ("aten::nanquantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor(a!) out) -> Tensor(a!)", nanquantile__scalar_out, K_nanquantile__scalar_out, ('generated',), False, False),
+    ('aten::diff.out(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor(a!) out) -> Tensor(a!)', diff__out, K_diff__out, ('generated',), False, False),
+    ('aten::_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!)', _cdist_forward__out, K__cdist_forward__out, ('generated',), False, False),
+    ('aten::_pdist_forward.out(Tensor self, float p=2, *, Tensor(a!) out) -> Tensor(a!)', _pdist_forward__out, K__pdist_forward__out, ('generated',), False, False),
+    ('aten::histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)', histc__out, K_histc__out, ('generated',), False, False),
+    ('aten::_histogramdd_bin_edges.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!)[] out) -> ()', _histogramdd_bin_edges__out, K__histogramdd_bin_edges__out, ('generated',), False, False),
+    ('aten::_histogramdd_from_bin_cts.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', _histogramdd_from_bin_cts__out, K__histogramdd_from_bin_cts__out, ('generated',), False, False),
+    ('aten::_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', _histogramdd_from_bin_tensors__out, K__histogramdd_from_bin_tensors__out, ('generated',), False, False),
+    ('aten::bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)', bincount__out, K_bincount__out, ('generated',), False, False),
+    ('aten::segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)', segment_reduce__out, K_segment_reduce__out, ('generated',), False, False),
     ('aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', native_dropout__out, K_native_dropout__out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::native_dropout_backward.out(Tensor grad_output, Tensor mask, float scale, *, Tensor(a!) out) -> Tensor(a!)', native_dropout_backward__out, K_native_dropout_backward__out, ('generated',), False, False),
     ('aten::_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', _unsafe_view__out, K__unsafe_view__out, ('generated',), False, False),
@@ -7712,6 +10098,16 @@ OPERATORS = (
     ('aten::masked_fill.Scalar_out(Tensor self, Tensor mask, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', masked_fill__Scalar_out, K_masked_fill__Scalar_out, ('generated',), False, False),
     ('aten::masked_fill.Tensor_out(Tensor self, Tensor mask, Tensor value, *, Tensor(a!) out) -> Tensor(a!)', masked_fill__Tensor_out, K_masked_fill__Tensor_out, ('generated',), False, False),
     ('aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', nonzero__out, K_nonzero__out, ('generated',), False, False),
+    ('aten::msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', msort__out, K_msort__out, ('generated',), False, False),
+    ('aten::searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', searchsorted__Scalar_out, K_searchsorted__Scalar_out, ('generated',), False, False),
+    ('aten::bucketize.Tensor_out(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', bucketize__Tensor_out, K_bucketize__Tensor_out, ('generated',), False, False),
+    ('aten::bucketize.Scalar_out(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False, Tensor(a!) out) -> Tensor(a!)', bucketize__Scalar_out, K_bucketize__Scalar_out, ('generated',), False, False),
+    ('aten::isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', isin__Tensor_Tensor_out, K_isin__Tensor_Tensor_out, ('generated',), False, False),
+    ('aten::isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', isin__Tensor_Scalar_out, K_isin__Tensor_Scalar_out, ('generated',), False, False),
+    ('aten::isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', isin__Scalar_Tensor_out, K_isin__Scalar_Tensor_out, ('generated',), False, False),
+    ('aten::_unique2.out(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', _unique2__out, K__unique2__out, ('generated',), False, False),
+    ('aten::unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', unique_dim__out, K_unique_dim__out, ('generated',), False, False),
+    ('aten::unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', unique_consecutive__out, K_unique_consecutive__out, ('generated',), False, False),
     ('aten::zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', zeros__out, K_zeros__out, ('generated',), False, False),
     ('aten::ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', ones__out, K_ones__out, ('generated',), False, False),
     ('aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)', full__out, K_full__out, ('generated',), False, False),
@@ -7749,6 +10145,71 @@ KERNELS = (
     ('aten::std', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:std'),
     ('aten::std.dim', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_dim'),
     ('aten::logsumexp', 'CompositeExplicitAutograd', 'turnout.native.composites.reductions:logsumexp'),
+    ('aten::nansum', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:nansum'),
+    ('aten::nanmean', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:nanmean'),
+    ('aten::max.out', 'CompositeExplicitAutograd', 'turnout.native.composites.reductions:max_out'),
+    ('aten::min.out', 'CompositeExplicitAutograd', 'turnout.native.composites.reductions:min_out'),
+    ('aten::count_nonzero.dim_IntList', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:count_nonzero_dims'),
+    ('aten::count_nonzero', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:count_nonzero'),
+    ('aten::var.out', 'CompositeExplicitAutograd', 'turnout.native.composites.reductions:var_out'),
+    ('aten::std.out', 'CompositeExplicitAutograd', 'turnout.native.composites.reductions:std_out'),
+    ('aten::var_mean', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_mean'),
+    ('aten::var_mean.dim', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_mean_dim'),
+    ('aten::var_mean.correction', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_mean_correction'),
+    ('aten::std_mean', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_mean'),
+    ('aten::std_mean.dim', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_mean_dim'),
+    ('aten::std_mean.correction', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_mean_correction'),
+    ('aten::norm.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:norm'),
+    ('aten::norm.ScalarOpt_dtype', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:norm_dtype'),
+    ('aten::norm.ScalarOpt_dim', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:norm_dim'),
+    ('aten::norm.ScalarOpt_dim_dtype', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:norm_dim_dtype'),
+    ('aten::norm.out', 'CompositeExplicitAutograd', 'turnout.native.composites.norms:norm_out'),
+    ('aten::norm.dtype_out', 'CompositeExplicitAutograd', 'turnout.native.composites.norms:norm_dtype_out'),
+    ('aten::frobenius_norm.dim', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:frobenius_norm'),
+    ('aten::frobenius_norm.out', 'CompositeExplicitAutograd', 'turnout.native.composites.norms:frobenius_norm_out'),
+    ('aten::dist', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:dist'),
+    ('aten::renorm', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:renorm'),
+    ('aten::renorm_', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:renorm_'),
+    ('aten::special_logsumexp', 'CompositeImplicitAutograd', 'turnout.native.composites.reductions:special_logsumexp'),
+    ('aten::median', 'CompositeExplicitAutograd', 'turnout.native.composites.statistics:median'),
+    ('aten::nanmedian', 'CompositeExplicitAutograd', 'turnout.native.composites.statistics:nanmedian'),
+    ('aten::quantile', 'CompositeImplicitAutograd', 'turnout.native.composites.quantiles:quantile'),
+    ('aten::quantile.scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.quantiles:quantile_scalar'),
+    ('aten::nanquantile', 'CompositeImplicitAutograd', 'turnout.native.composites.quantiles:nanquantile'),
+    ('aten::nanquantile.scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.quantiles:nanquantile_scalar'),
+    ('aten::diff', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:diff'),
+    ('aten::trapezoid.x', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:trapezoid'),
+    ('aten::trapezoid.dx', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:trapezoid_dx'),
+    ('aten::trapz.x', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:trapezoid'),
+    ('aten::trapz.dx', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:trapezoid_dx'),
+    ('aten::cumulative_trapezoid.x', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:cumulative_trapezoid'),
+    ('aten::cumulative_trapezoid.dx', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:cumulative_trapezoid_dx'),
+    ('aten::gradient.scalarint', 'CompositeImplicitAutograd', 'turnout.native.composites.gradients:gradient_scalarint'),
+    ('aten::gradient.scalararray', 'CompositeImplicitAutograd', 'turnout.native.composites.gradients:gradient_scalararray'),
+    ('aten::gradient.array', 'CompositeImplicitAutograd', 'turnout.native.composites.gradients:gradient_array'),
+    ('aten::gradient.scalarrayint', 'CompositeImplicitAutograd', 'turnout.native.composites.gradients:gradient_many'),
+    ('aten::gradient.scalarrayarray', 'CompositeImplicitAutograd', 'turnout.native.composites.gradients:gradient_many'),
+    ('aten::gradient.tensorarrayint', 'CompositeImplicitAutograd', 'turnout.native.composites.gradients:gradient_many'),
+    ('aten::gradient.tensorarray', 'CompositeImplicitAutograd', 'turnout.native.composites.gradients:gradient_many'),
+    ('aten::cov', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:cov'),
+    ('aten::corrcoef', 'CompositeImplicitAutograd', 'turnout.native.composites.statistics:corrcoef'),
+    ('aten::cdist', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:cdist'),
+    ('aten::_cdist_forward', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:cdist'),
+    ('aten::pdist', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:pdist'),
+    ('aten::_pdist_forward', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:pdist'),
+    ('aten::pairwise_distance', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:pairwise_distance'),
+    ('aten::histc', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:histc'),
+    ('aten::histogram.bins_tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:histogram_bins'),
+    ('aten::histogram.bins_tensor_out', 'CompositeExplicitAutograd', 'turnout.native.composites.histograms:histogram_bins_out'),
+    ('aten::histogram.bin_ct', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:histogram'),
+    ('aten::histogram.bin_ct_out', 'CompositeExplicitAutograd', 'turnout.native.composites.histograms:histogram_out'),
+    ('aten::histogramdd', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:histogramdd'),
+    ('aten::histogramdd.int_bins', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:histogramdd_int_bins'),
+    ('aten::histogramdd.TensorList_bins', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:histogramdd_tensors'),
+    ('aten::_histogramdd_bin_edges', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:bin_edges'),
+    ('aten::_histogramdd_from_bin_cts', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_counts'),
+    ('aten::_histogramdd_from_bin_tensors', 'CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_tensors'),
+    ('aten::segment_reduce', 'CompositeImplicitAutograd', 'turnout.native.composites.segments:segment_reduce'),
     ('aten::softmax.int', 'CompositeImplicitAutograd', 'turnout.native.composites.softmax:softmax'),
     ('aten::softmax.int_out', 'CompositeExplicitAutograd', 'turnout.native.composites.softmax:softmax_out'),
     ('aten::log_softmax.int', 'CompositeImplicitAutograd', 'turnout.native.composites.softmax:log_softmax'),
@@ -7756,6 +10217,8 @@ KERNELS = (
     ('aten::nll_loss', 'CompositeImplicitAutograd', 'turnout.native.composites.losses:nll_loss'),
     ('aten::nll_loss.out', 'CompositeExplicitAutograd', 'turnout.native.composites.losses:nll_loss_out'),
     ('aten::cross_entropy_loss', 'CompositeImplicitAutograd', 'turnout.native.composites.losses:cross_entropy_loss'),
+    ('aten::special_softmax', 'CompositeImplicitAutograd', 'turnout.native.composites.softmax:softmax'),
+    ('aten::special_log_softmax', 'CompositeImplicitAutograd', 'turnout.native.composites.softmax:special_log_softmax'),
     ('aten::linear', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:linear'),
     ('aten::linear.out', 'CompositeExplicitAutograd', 'turnout.native.composites.linalg:linear_out'),
     ('aten::layer_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.layers:layer_norm'),
@@ -7819,12 +10282,22 @@ KERNELS = (
     ('aten::masked_select', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:masked_select'),
     ('aten::take_along_dim', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:take_along_dim'),
     ('aten::take_along_dim.out', 'CompositeExplicitAutograd', 'turnout.native.composites.indexing:take_along_dim_out'),
-    ('aten::sort', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:sort'),
-    ('aten::argsort', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:argsort'),
-    ('aten::argsort.stable', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:argsort_stable'),
     ('aten::stack', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:stack'),
     ('aten::stack.out', 'CompositeExplicitAutograd', 'turnout.native.composites.shaping:stack_out'),
     ('aten::one_hot', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:one_hot'),
+    ('aten::sort', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:sort'),
+    ('aten::argsort', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:argsort'),
+    ('aten::argsort.stable', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:argsort_stable'),
+    ('aten::sort.values', 'CompositeExplicitAutograd', 'turnout.native.composites.sorting:sort_values'),
+    ('aten::argsort.stable_out', 'CompositeExplicitAutograd', 'turnout.native.composites.sorting:argsort_stable_out'),
+    ('aten::msort', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:msort'),
+    ('aten::bucketize.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:bucketize'),
+    ('aten::bucketize.Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:bucketize_scalar'),
+    ('aten::isin.Tensor_Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:isin'),
+    ('aten::isin.Tensor_Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:isin_scalar'),
+    ('aten::isin.Scalar_Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:scalar_isin'),
+    ('aten::nonzero_numpy', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:nonzero_numpy'),
+    ('aten::argwhere', 'CompositeImplicitAutograd', 'turnout.native.composites.sorting:argwhere'),
     ('aten::empty.memory_format', 'CompositeExplicitAutograd', 'turnout.native.direct:empty'),
     ('aten::empty_strided', 'CompositeExplicitAutograd', 'turnout.native.direct:empty_strided'),
     ('aten::zeros', 'CompositeExplicitAutograd', 'turnout.native.direct:zeros'),
@@ -7892,6 +10365,32 @@ KERNELS = (
     ('aten::diagonal_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::diagonal_backward'),
     ('aten::unfold_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::unfold_backward'),
     ('aten::logsumexp.out', 'CompositeExplicitAutograd', 'autogen:out:aten::logsumexp'),
+    ('aten::nansum.out', 'CompositeExplicitAutograd', 'autogen:out:aten::nansum'),
+    ('aten::nanmean.out', 'CompositeExplicitAutograd', 'autogen:out:aten::nanmean'),
+    ('aten::count_nonzero.dim_IntList_out', 'CompositeExplicitAutograd', 'autogen:out:aten::count_nonzero.dim_IntList'),
+    ('aten::count_nonzero.out', 'CompositeExplicitAutograd', 'autogen:out:aten::count_nonzero'),
+    ('aten::var_mean.correction_out', 'CompositeExplicitAutograd', 'autogen:out:aten::var_mean.correction'),
+    ('aten::std_mean.correction_out', 'CompositeExplicitAutograd', 'autogen:out:aten::std_mean.correction'),
+    ('aten::norm.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::norm.Scalar'),
+    ('aten::norm.ScalarOpt_dtype_out', 'CompositeExplicitAutograd', 'autogen:out:aten::norm.ScalarOpt_dtype'),
+    ('aten::dist.out', 'CompositeExplicitAutograd', 'autogen:out:aten::dist'),
+    ('aten::renorm.out', 'CompositeExplicitAutograd', 'autogen:out:aten::renorm'),
+    ('aten::special_logsumexp.out', 'CompositeExplicitAutograd', 'autogen:out:aten::special_logsumexp'),
+    ('aten::median.out', 'CompositeExplicitAutograd', 'autogen:out:aten::median'),
+    ('aten::nanmedian.out', 'CompositeExplicitAutograd', 'autogen:out:aten::nanmedian'),
+    ('aten::quantile.out', 'CompositeExplicitAutograd', 'autogen:out:aten::quantile'),
+    ('aten::quantile.scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::quantile.scalar'),
+    ('aten::nanquantile.out', 'CompositeExplicitAutograd', 'autogen:out:aten::nanquantile'),
+    ('aten::nanquantile.scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::nanquantile.scalar'),
+    ('aten::diff.out', 'CompositeExplicitAutograd', 'autogen:out:aten::diff'),
+    ('aten::_cdist_forward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_cdist_forward'),
+    ('aten::_pdist_forward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_pdist_forward'),
+    ('aten::histc.out', 'CompositeExplicitAutograd', 'autogen:out:aten::histc'),
+    ('aten::_histogramdd_bin_edges.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_bin_edges'),
+    ('aten::_histogramdd_from_bin_cts.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_cts'),
+    ('aten::_histogramdd_from_bin_tensors.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_tensors'),
+    ('aten::bincount.out', 'CompositeExplicitAutograd', 'autogen:out:aten::bincount'),
+    ('aten::segment_reduce.out', 'CompositeExplicitAutograd', 'autogen:out:aten::segment_reduce'),
     ('aten::native_dropout.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout'),
     ('aten::native_dropout_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout_backward'),
     ('aten::_unsafe_view.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_unsafe_view'),
@@ -7905,6 +10404,16 @@ KERNELS = (
     ('aten::masked_fill.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::masked_fill.Scalar'),
     ('aten::masked_fill.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::masked_fill.Tensor'),
     ('aten::nonzero.out', 'CompositeExplicitAutograd', 'autogen:out:aten::nonzero'),
+    ('aten::msort.out', 'CompositeExplicitAutograd', 'autogen:out:aten::msort'),
+    ('aten::searchsorted.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::searchsorted.Scalar'),
+    ('aten::bucketize.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bucketize.Tensor'),
+    ('aten::bucketize.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bucketize.Scalar'),
+    ('aten::isin.Tensor_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::isin.Tensor_Tensor'),
+    ('aten::isin.Tensor_Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::isin.Tensor_Scalar'),
+    ('aten::isin.Scalar_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::isin.Scalar_Tensor'),
+    ('aten::_unique2.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_unique2'),
+    ('aten::unique_dim.out', 'CompositeExplicitAutograd', 'autogen:out:aten::unique_dim'),
+    ('aten::unique_consecutive.out', 'CompositeExplicitAutograd', 'autogen:out:aten::unique_consecutive'),
     ('aten::zeros.out', 'CompositeExplicitAutograd', 'autogen:out:aten::zeros'),
     ('aten::ones.out', 'CompositeExplicitAutograd', 'autogen:out:aten::ones'),
     ('aten::full.out', 'CompositeExplicitAutograd', 'autogen:out:aten::full'),

@@ -10,5 +10,8 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
 
+def special_log_softmax(input: Tensor, dim: _int, *, dtype: DType | type | None = ...) -> Tensor: ...
+def special_logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = ..., *, out: Tensor | None = None) -> Tensor: ...
+def special_softmax(input: Tensor, dim: _int, dtype: DType | type | None = ...) -> Tensor: ...
 
-__all__ = []
+__all__ = ['special_log_softmax', 'special_logsumexp', 'special_softmax']

@@ -66,7 +66,20 @@ RULES: dict[str, Any] = {
     "var.correction": reductions.spread,
     "std.correction": reductions.spread,
     "logsumexp": reductions.over_dims,
-    "cumsum": reductions.cumsum,
+    "cumsum": reductions.running,
+    "cumprod": reductions.running,
+    "logcumsumexp": reductions.along_dim,
+    "cummax": reductions.running_extreme,
+    "cummin": reductions.running_extreme,
+    "aminmax": reductions.aminmax,
+    "linalg_vector_norm": reductions.vector_norm,
+    "median.dim": reductions.over_one_dim,
+    "nanmedian.dim": reductions.over_one_dim,
+    "mode": reductions.over_one_dim,
+    "kthvalue": reductions.kthvalue,
+    "searchsorted.Tensor": reductions.searchsorted,
+    "searchsorted.Scalar": reductions.searchsorted,
+    "nonzero_static": reductions.nonzero_static,
     "_softmax": reductions.along_dim,
     "_log_softmax": reductions.along_dim,
     "_softmax_backward_data": reductions.softmax_backward,
@@ -139,7 +152,7 @@ DECOMPOSED: dict[str, Any] = {
     "nll_loss_forward": decompositions.nll_loss_forward,
     "nll_loss_backward": decompositions.nll_loss_backward,
     **dict.fromkeys((
-        "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward", "rand_like",
+        "median", "nanmedian", "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward", "rand_like",
         "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero", "uniform",
         "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "zeros.out", "ones.out", "full.out", "eye.out",
         "eye.m_out", "scalar_tensor.out", "rand.out", "rand.generator_out", "randn.out", "randn.generator_out", "randint.out",
@@ -148,7 +161,7 @@ DECOMPOSED: dict[str, Any] = {
 
 # operator -> why it cannot be done for each example
 REFUSED: dict[str, str] = {
-    **dict.fromkeys(("nonzero",), "the shape of its result depends on values"),
+    **dict.fromkeys(("nonzero", "bincount", "_unique2", "unique_dim", "unique_consecutive"), "the shape of its result depends on values"),
     "_local_scalar_dense": "one number is asked for",
     "resize_": "the memory of all examples would change its size",
 }

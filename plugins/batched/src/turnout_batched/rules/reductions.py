@@ -11,7 +11,7 @@ from typing import Any
 
 from turnout.generated import operators as aten
 from turnout.tensors import Tensor
-from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, wrapped_dim
+from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, logical_ndim, wrapped_dim
 
 
 def _dims(dim: Sequence[int] | None, x: Tensor, ndim: int) -> list[int]:
@@ -136,9 +136,66 @@ def along_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, *rest: A
     return _kept(call(x, wrapped_dim(dim, ndim) + 1, *rest), ndim), 0
 
 
-def cumsum(size: int, dims: Dims, self: Tensor, dim: int, dtype: Any) -> tuple[Tensor, int]:
+@family
+def running(call: Any, size: int, dims: Dims, self: Tensor, dim: int, dtype: Any) -> tuple[Tensor, int]:
+    """cumsum and cumprod."""
     x, ndim = _ready(size, dims, self)
-    return _kept(aten.cumsum(x, wrapped_dim(dim, ndim) + 1, dtype=dtype), ndim), 0
+    return _kept(call(x, wrapped_dim(dim, ndim) + 1, dtype), ndim), 0
+
+
+@family
+def running_extreme(call: Any, size: int, dims: Dims, self: Tensor, dim: int) -> tuple[list[Tensor], int]:
+    """cummax and cummin: (values, indices)."""
+    x, ndim = _ready(size, dims, self)
+    return [_kept(t, ndim) for t in call(x, wrapped_dim(dim, ndim) + 1)], 0
+
+
+def aminmax(size: int, dims: Dims, self: Tensor, dim: int | None, keepdim: bool) -> tuple[list[Tensor], int]:
+    if dim is None:
+        made = aten.aminmax(flat(size, dims, self), dim=1)
+        shape = (size, *(1,) * (len(self.array.shape) - 1)) if keepdim else (size,)
+        return [aten.view(t, shape) for t in made], 0
+    x, ndim = _ready(size, dims, self)
+    made = aten.aminmax(x, dim=wrapped_dim(dim, ndim) + 1, keepdim=keepdim)
+    return [_kept(t, ndim) if keepdim else t for t in made], 0
+
+
+def kthvalue(size: int, dims: Dims, self: Tensor, k: int, dim: int, keepdim: bool) -> tuple[list[Tensor], int]:
+    x, ndim = _ready(size, dims, self)
+    made = aten.kthvalue(x, k, wrapped_dim(dim, ndim) + 1, keepdim)
+    return [_kept(t, ndim) if keepdim else t for t in made], 0
+
+
+def vector_norm(
+    size: int, dims: Dims, self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any
+) -> tuple[Tensor, int]:
+    x, ndim = _ready(size, dims, self)
+    made = aten.linalg_vector_norm(x, ord, _dims(dim, x, ndim), keepdim, dtype=dtype)
+    return (_kept(made, ndim) if keepdim else made), 0
+
+
+def nonzero_static(size: int, dims: Dims, self: Tensor, wanted: int, fill_value: int) -> tuple[Tensor, int]:
+    """Example by example: each one's indices are counted and cut off on their own."""
+    x = front(self, dims[0], size)
+    examples = [aten.nonzero_static(aten.select__int(x, 0, i), size=wanted, fill_value=fill_value) for i in range(size)]
+    return aten.stack(examples), 0
+
+
+def searchsorted(
+    size: int, dims: Dims, sequence: Tensor, values: Any, out_int32: bool, right: bool, side: Any, sorter: Any
+) -> tuple[Tensor, int]:
+    """One row of values for each sequence: an example's values are one row where its sequence has one dim."""
+    kwargs = {"out_int32": out_int32, "right": right, "side": side}
+    several = logical_ndim(sequence, dims[0]) > 1
+    s = front(sequence, dims[0], size)
+    order = None if sorter is None else aten.contiguous(front(sorter, dims[-1], size))
+    if not isinstance(values, Tensor):
+        values = aten.scalar_tensor(values, dtype=sequence.dtype, device=sequence.device)
+    v = front(values, dims[1], size)
+    shape = v.array.shape
+    rows = v if several else aten.reshape(v, (size, product(shape[1:])))
+    found = aten.searchsorted__Tensor(aten.contiguous(s), aten.contiguous(rows), sorter=order, **kwargs)
+    return aten.reshape(found, shape), 0
 
 
 @family
