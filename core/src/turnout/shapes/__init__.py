@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX
-from turnout.shapes import activations, indexing, linalg, losses, pointwise, reductions
+from turnout.shapes import activations, indexing, linalg, losses, pointwise, reductions, sorting, statistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +204,18 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "all.dims_out": reductions.truth_dims,
     "var.correction_out": reductions.spread,
     "std.correction_out": reductions.spread,
-    "cumsum.out": reductions.cumsum,
+    "aminmax.out": reductions.both_extremes,
+    "linalg_vector_norm.out": reductions.vector_norm,
+    # statistics
+    "cumsum.out": statistics.cumsum,
+    "cumprod.out": statistics.cumsum,
+    "logcumsumexp.out": statistics.logcumsumexp,
+    "cummax.out": statistics.cumulative_extreme,
+    "cummin.out": statistics.cumulative_extreme,
+    "median.dim_values": statistics.median,
+    "nanmedian.dim_values": statistics.median,
+    "mode.values": statistics.mode,
+    "kthvalue.values": statistics.kthvalue,
     # losses
     "_softmax.out": losses.softmax,
     "_log_softmax.out": losses.softmax,
@@ -229,11 +240,14 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "scatter.value_out": indexing.scatter_value,
     "scatter_add.out": indexing.scatter_add,
     "index_add.out": indexing.index_add,
-    "topk.values": indexing.topk,
-    "sort.values_stable": indexing.sort_stable,
     "cat.out": indexing.cat,
     "flip.out": indexing.flip,
     "tril.out": indexing.triangle,
     "triu.out": indexing.triangle,
+    # sorting
+    "topk.values": sorting.topk,
+    "sort.values_stable": sorting.sort_stable,
+    "searchsorted.Tensor_out": sorting.searchsorted,
+    "nonzero_static.out": sorting.nonzero_static,
 }
 # fmt: on

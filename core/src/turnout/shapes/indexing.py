@@ -182,37 +182,6 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
     return Result(Out(shape, self.dtype), None, {"dim": dim})
 
 
-# ---- sorting
-
-
-def _sortable(name: str, self: Tensor) -> DType:
-    dtype = self.dtype
-    if dtype.category == COMPLEX:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
-    return dtype
-
-
-def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Out, Out]:
-    """(values, indices) of the k largest or smallest along a dim."""
-    dtype = _sortable("topk", self)
-    shape = self.array.shape
-    dim = wrap_dim(dim, len(shape))
-    length = shape[dim] if shape else 1
-    if not 0 <= k <= length:
-        raise ShapeError(f"topk: k must be 0 to {length}, the length of dim {dim} of shape {list(shape)}, got {k}")
-    chosen = (*shape[:dim], k, *shape[dim + 1 :]) if shape else ()
-    return Out(chosen, dtype), Out(chosen, int64)
-
-
-def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Out, Out]:
-    """(values, indices) in order along a dim."""
-    dtype = _sortable("sort", self)
-    shape = self.array.shape
-    wrap_dim(dim, len(shape))
-    strides = layout(shape, self)
-    return Out(shape, dtype, strides), Out(shape, int64, strides)
-
-
 # ---- joining and rearranging
 
 

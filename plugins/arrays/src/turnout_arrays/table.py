@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import activations, elementary, indexing, linalg, losses, pointwise, polynomials, reductions
+from turnout_arrays import (
+    activations, elementary, indexing, linalg, losses, pointwise, polynomials, reductions, sorting, statistics,
+)  # fmt: skip
 
-MODULES = (pointwise, elementary, activations, polynomials, reductions, linalg, losses, indexing)
+MODULES = (pointwise, elementary, activations, polynomials, reductions, statistics, linalg, losses, indexing, sorting)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

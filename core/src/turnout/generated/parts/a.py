@@ -13,7 +13,7 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, packet, with_requires_grad,
+    NUMBERS, all_ints, binary, out_tuple, packet, with_requires_grad,
 )
 
 P_add = packet('aten', 'add')
@@ -1139,6 +1139,36 @@ def op_all__dims_out(self, dim=None, keepdim=False, *, out):
         return miss('aten::all.dims_out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
+K_aminmax = {}
+def op_aminmax(self, *, dim=None, keepdim=False):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_aminmax__out = {}
+def op_aminmax__out(self, *, dim=None, keepdim=False, min, max):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax.out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax.out', (self, dim, keepdim, min, max))
+    return kernel(ks, self, dim, keepdim, min, max)
+
 K_addmm = {}
 def op_addmm(self, mat1, mat2, *, beta=1, alpha=1):
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmm', 'beta', beta)
@@ -1243,6 +1273,35 @@ def op_argsort__stable(self, *, stable, dim=-1, descending=False):
     if kernel is None:
         return miss('aten::argsort.stable', (self, stable, dim, descending))
     return kernel(ks, self, stable, dim, descending)
+
+K_argsort__stable_out = {}
+def op_argsort__stable_out(self, *, stable, dim=-1, descending=False, out):
+    if stable.__class__ is not bool: stable = as_bool('aten::argsort.stable_out', 'stable', stable)
+    if dim.__class__ is not int: dim = as_int('aten::argsort.stable_out', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::argsort.stable_out', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argsort__stable_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argsort.stable_out', (self, stable, dim, descending, out))
+    return kernel(ks, self, stable, dim, descending, out)
+
+K_argwhere = {}
+def op_argwhere(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argwhere[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argwhere', (self,))
+    return kernel(ks, self)
 
 K_arange = {}
 def op_arange(end, *, dtype=None, layout=None, device=None, pin_memory=None):
@@ -1588,6 +1647,25 @@ def amin(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """aten::aminmax, aten::aminmax.out"""
+    if out is not None:
+        min, max = out_tuple('aten::aminmax.out', out, 2)
+        return op_aminmax__out(input, dim=dim, keepdim=keepdim, min=min, max=max)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
 def angle(input, *, out=None):
     """aten::angle, aten::angle.out"""
     if out is not None:
@@ -1864,11 +1942,27 @@ def argmin(input, dim=None, keepdim=False, *, out=None):
 
 
 def argsort(*args, **kwargs):
-    """aten::argsort, aten::argsort.stable"""
+    """aten::argsort, aten::argsort.stable, aten::argsort.stable_out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
     return P_argsort(*args, **kwargs)
+
+
+def argwhere(input):
+    """aten::argwhere"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argwhere[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argwhere', (input,))
+    return kernel(ks, input)
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -2113,6 +2207,8 @@ class methods:
             args = (args,)
         return P_amin(self, *args, **kwargs)
 
+    aminmax = op_aminmax
+
     angle = op_angle
 
     def any(self, *args, **kwargs):
@@ -2165,6 +2261,8 @@ class methods:
 
     def argsort(self, *args, **kwargs):
         return P_argsort(self, *args, **kwargs)
+
+    argwhere = op_argwhere
 
     as_strided = op_as_strided
 
@@ -2411,6 +2509,10 @@ OPERATORS = {
         ('aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor', op_all__dims, K_all__dims, ('reduction',), True, True, ()),
         ('aten::all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_all__dims_out, K_all__dims_out, ('reduction',), True, True, ()),
     ),
+    'aminmax': (
+        ('aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)', op_aminmax, K_aminmax, ('reduction',), True, True, ()),
+        ('aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)', op_aminmax__out, K_aminmax__out, ('reduction',), True, True, ()),
+    ),
     'addmm': (
         ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmm, K_addmm, (), True, True, ()),
         ('aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addmm__out, K_addmm__out, (), True, True, ()),
@@ -2425,8 +2527,12 @@ OPERATORS = {
         ('aten::alias(Tensor(a) self) -> Tensor(a)', op_alias, K_alias, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:alias'),)),
     ),
     'argsort': (
-        ('aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor', op_argsort, K_argsort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:argsort'),)),
-        ('aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor', op_argsort__stable, K_argsort__stable, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:argsort_stable'),)),
+        ('aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor', op_argsort, K_argsort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:argsort'),)),
+        ('aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor', op_argsort__stable, K_argsort__stable, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:argsort_stable'),)),
+        ('aten::argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!)', op_argsort__stable_out, K_argsort__stable_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.sorting:argsort_stable_out'),)),
+    ),
+    'argwhere': (
+        ('aten::argwhere(Tensor self) -> Tensor', op_argwhere, K_argwhere, ('dynamic_output_shape',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:argwhere'),)),
     ),
     'arange': (
         ('aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_arange, K_arange, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:arange_end'),)),
@@ -2456,6 +2562,7 @@ FUNCTIONS = {
         'allclose': allclose,
         'amax': amax,
         'amin': amin,
+        'aminmax': aminmax,
         'angle': angle,
         'any': any,
         'arange': arange,
@@ -2475,6 +2582,7 @@ FUNCTIONS = {
         'argmax': argmax,
         'argmin': argmin,
         'argsort': argsort,
+        'argwhere': argwhere,
         'as_strided': as_strided,
         'asin': asin,
         'asin_': asin_,

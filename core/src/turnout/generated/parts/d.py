@@ -395,6 +395,39 @@ def op_diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
         return miss('aten::diagonal_backward', (grad_output, input_sizes, offset, dim1, dim2))
     return kernel(ks, grad_output, input_sizes, offset, dim1, dim2)
 
+K_dist = {}
+def op_dist(self, other, p=2):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist', (self, other, p))
+    return kernel(ks, self, other, p)
+
+K_diff = {}
+def op_diff(self, n=1, dim=-1, prepend=None, append=None):
+    if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff', (self, n, dim, prepend, append))
+    return kernel(ks, self, n, dim, prepend, append)
+
 K_dropout = {}
 def op_dropout(input, p, train):
     if p.__class__ is not float: p = as_float('aten::dropout', 'p', p)
@@ -526,6 +559,39 @@ def op_diagonal_backward__out(grad_output, input_sizes, offset, dim1, dim2, *, o
         return miss('aten::diagonal_backward.out', (grad_output, input_sizes, offset, dim1, dim2, out))
     return kernel(ks, grad_output, input_sizes, offset, dim1, dim2, out)
 
+K_dist__out = {}
+def op_dist__out(self, other, p=2, *, out):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist.out', (self, other, p, out))
+    return kernel(ks, self, other, p, out)
+
+K_diff__out = {}
+def op_diff__out(self, n=1, dim=-1, prepend=None, append=None, *, out):
+    if n.__class__ is not int: n = as_int('aten::diff.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff.out', (self, n, dim, prepend, append, out))
+    return kernel(ks, self, n, dim, prepend, append, out)
+
 
 def deg2rad(input, *, out=None):
     """aten::deg2rad, aten::deg2rad.out"""
@@ -588,6 +654,28 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return kernel(ks, input, offset, dim1, dim2)
 
 
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """aten::diff, aten::diff.out"""
+    if out is not None:
+        return op_diff__out(input, n, dim, prepend, append, out=out)
+    if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff', (input, n, dim, prepend, append))
+    return kernel(ks, input, n, dim, prepend, append)
+
+
 def digamma(input, *, out=None):
     """aten::digamma, aten::digamma.out"""
     if out is not None:
@@ -602,6 +690,23 @@ def digamma(input, *, out=None):
     if kernel is None:
         return miss('aten::digamma', (input,))
     return kernel(ks, input)
+
+
+def dist(input, other, p=2, *, out=None):
+    """aten::dist, aten::dist.out"""
+    if out is not None:
+        return op_dist__out(input, other, p, out=out)
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist', (input, other, p))
+    return kernel(ks, input, other, p)
 
 
 def div(input, other, **kwargs):
@@ -699,9 +804,13 @@ class methods:
 
     diagonal = op_diagonal
 
+    diff = op_diff
+
     digamma = op_digamma
 
     digamma_ = op_digamma_
+
+    dist = op_dist
 
     def div(self, other, **kwargs):
         if kwargs:
@@ -844,6 +953,14 @@ OPERATORS = {
         ('aten::diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor', op_diagonal_backward, K_diagonal_backward, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.backward:diagonal_backward'),)),
         ('aten::diagonal_backward.out(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2, *, Tensor(a!) out) -> Tensor(a!)', op_diagonal_backward__out, K_diagonal_backward__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::diagonal_backward'),)),
     ),
+    'dist': (
+        ('aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor', op_dist, K_dist, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:dist'),)),
+        ('aten::dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)', op_dist__out, K_dist__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::dist'),)),
+    ),
+    'diff': (
+        ('aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor', op_diff, K_diff, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:diff'),)),
+        ('aten::diff.out(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor(a!) out) -> Tensor(a!)', op_diff__out, K_diff__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::diff'),)),
+    ),
     'dropout': (
         ('aten::dropout(Tensor input, float p, bool train) -> Tensor', op_dropout, K_dropout, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:dropout'),)),
     ),
@@ -870,7 +987,9 @@ FUNCTIONS = {
         'deg2rad_': deg2rad_,
         'detach': detach,
         'diagonal': diagonal,
+        'diff': diff,
         'digamma': digamma,
+        'dist': dist,
         'div': div,
         'divide': divide,
         'dot': dot,

@@ -12,6 +12,11 @@ from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_scalar, as_sequence, miss,
 )
 from turnout.parts import publish
+from turnout.bindings import (
+    packet,
+)
+
+P_isin = packet('aten', 'isin')
 
 K_isnan = {}
 def op_isnan(self):
@@ -450,6 +455,100 @@ def op_index_add__out(self, dim, index, source, *, alpha=1, out):
         return miss('aten::index_add.out', (self, dim, index, source, alpha, out))
     return kernel(ks, self, dim, index, source, alpha, out)
 
+K_isin__Tensor_Tensor = {}
+def op_isin__Tensor_Tensor(elements, test_elements, *, assume_unique=False, invert=False):
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Tensor', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | test_elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Tensor', (elements, test_elements, assume_unique, invert))
+    return kernel(ks, elements, test_elements, assume_unique, invert)
+
+K_isin__Tensor_Scalar = {}
+def op_isin__Tensor_Scalar(elements, test_element, *, assume_unique=False, invert=False):
+    if test_element.__class__ is not int and test_element.__class__ is not float: test_element = as_scalar('aten::isin.Tensor_Scalar', 'test_element', test_element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Scalar', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Scalar', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Scalar', (elements, test_element, assume_unique, invert))
+    return kernel(ks, elements, test_element, assume_unique, invert)
+
+K_isin__Scalar_Tensor = {}
+def op_isin__Scalar_Tensor(element, test_elements, *, assume_unique=False, invert=False):
+    if element.__class__ is not int and element.__class__ is not float: element = as_scalar('aten::isin.Scalar_Tensor', 'element', element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Scalar_Tensor', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Scalar_Tensor', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = test_elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Scalar_Tensor', (element, test_elements, assume_unique, invert))
+    return kernel(ks, element, test_elements, assume_unique, invert)
+
+K_isin__Tensor_Tensor_out = {}
+def op_isin__Tensor_Tensor_out(elements, test_elements, *, assume_unique=False, invert=False, out):
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Tensor_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | test_elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Tensor_out', (elements, test_elements, assume_unique, invert, out))
+    return kernel(ks, elements, test_elements, assume_unique, invert, out)
+
+K_isin__Tensor_Scalar_out = {}
+def op_isin__Tensor_Scalar_out(elements, test_element, *, assume_unique=False, invert=False, out):
+    if test_element.__class__ is not int and test_element.__class__ is not float: test_element = as_scalar('aten::isin.Tensor_Scalar_out', 'test_element', test_element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Scalar_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Scalar_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Scalar_out', (elements, test_element, assume_unique, invert, out))
+    return kernel(ks, elements, test_element, assume_unique, invert, out)
+
+K_isin__Scalar_Tensor_out = {}
+def op_isin__Scalar_Tensor_out(element, test_elements, *, assume_unique=False, invert=False, out):
+    if element.__class__ is not int and element.__class__ is not float: element = as_scalar('aten::isin.Scalar_Tensor_out', 'element', element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Scalar_Tensor_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Scalar_Tensor_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = test_elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Scalar_Tensor_out', (element, test_elements, assume_unique, invert, out))
+    return kernel(ks, element, test_elements, assume_unique, invert, out)
+
 
 def i0(input, *, out=None):
     """aten::i0, aten::i0.out"""
@@ -653,6 +752,14 @@ def isfinite(input):
     return kernel(ks, input)
 
 
+def isin(*args, **kwargs):
+    """aten::isin.Tensor_Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_isin(*args, **kwargs)
+
+
 def isinf(input, *, out=None):
     """aten::isinf, aten::isinf.out"""
     if out is not None:
@@ -847,6 +954,14 @@ OPERATORS = {
     'index_add_': (
         ('aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)', op_index_add_, K_index_add_, (), True, True, ()),
     ),
+    'isin': (
+        ('aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', op_isin__Tensor_Tensor, K_isin__Tensor_Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:isin'),)),
+        ('aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor', op_isin__Tensor_Scalar, K_isin__Tensor_Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:isin_scalar'),)),
+        ('aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', op_isin__Scalar_Tensor, K_isin__Scalar_Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:scalar_isin'),)),
+        ('aten::isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', op_isin__Tensor_Tensor_out, K_isin__Tensor_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::isin.Tensor_Tensor'),)),
+        ('aten::isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', op_isin__Tensor_Scalar_out, K_isin__Tensor_Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::isin.Tensor_Scalar'),)),
+        ('aten::isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', op_isin__Scalar_Tensor_out, K_isin__Scalar_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::isin.Scalar_Tensor'),)),
+    ),
 }
 
 
@@ -865,6 +980,7 @@ FUNCTIONS = {
         'index_select': index_select,
         'isclose': isclose,
         'isfinite': isfinite,
+        'isin': isin,
         'isinf': isinf,
         'isnan': isnan,
         'isneginf': isneginf,

@@ -1121,6 +1121,34 @@ def op_logsumexp(self, dim, keepdim=False):
         return miss('aten::logsumexp', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
 
+K_logcumsumexp = {}
+def op_logcumsumexp(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp', (self, dim))
+    return kernel(ks, self, dim)
+
+K_logcumsumexp__out = {}
+def op_logcumsumexp__out(self, dim, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
 K__log_softmax = {}
 def op__log_softmax(self, dim, half_to_float):
     if dim.__class__ is not int: dim = as_int('aten::_log_softmax', 'dim', dim)
@@ -1714,6 +1742,23 @@ def logaddexp2(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
+def logcumsumexp(input, dim, *, out=None):
+    """aten::logcumsumexp, aten::logcumsumexp.out"""
+    if out is not None:
+        return op_logcumsumexp__out(input, dim, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp', (input, dim))
+    return kernel(ks, input, dim)
+
+
 def logical_and(input, other, *, out=None):
     """aten::logical_and, aten::logical_and.out"""
     if out is not None:
@@ -2078,6 +2123,8 @@ class methods:
 
     logaddexp2 = op_logaddexp2
 
+    logcumsumexp = op_logcumsumexp
+
     logical_and = op_logical_and
 
     logical_and_ = op_logical_and_
@@ -2336,6 +2383,10 @@ OPERATORS = {
         ('aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', op_logsumexp, K_logsumexp, ('reduction',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:logsumexp'),)),
         ('aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_logsumexp__out, K_logsumexp__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::logsumexp'),)),
     ),
+    'logcumsumexp': (
+        ('aten::logcumsumexp(Tensor self, int dim) -> Tensor', op_logcumsumexp, K_logcumsumexp, (), True, True, ()),
+        ('aten::logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', op_logcumsumexp__out, K_logcumsumexp__out, (), True, True, ()),
+    ),
     '_log_softmax': (
         ('aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', op__log_softmax, K__log_softmax, (), True, True, ()),
         ('aten::_log_softmax.out(Tensor self, int dim, bool half_to_float, *, Tensor(a!) out) -> Tensor(a!)', op__log_softmax__out, K__log_softmax__out, (), True, True, ()),
@@ -2390,6 +2441,7 @@ FUNCTIONS = {
         'log_softmax': log_softmax,
         'logaddexp': logaddexp,
         'logaddexp2': logaddexp2,
+        'logcumsumexp': logcumsumexp,
         'logical_and': logical_and,
         'logical_not': logical_not,
         'logical_or': logical_or,

@@ -19,6 +19,7 @@ from turnout.bindings import (
 P_masked_fill = packet('aten', 'masked_fill')
 P_max = packet('aten', 'max')
 P_mean = packet('aten', 'mean')
+P_median = packet('aten', 'median')
 P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
@@ -505,6 +506,105 @@ def op_min__dim_min(self, dim, keepdim=False, *, min, min_indices):
         return miss('aten::min.dim_min', (self, dim, keepdim, min, min_indices))
     return kernel(ks, self, dim, keepdim, min, min_indices)
 
+K_max__out = {}
+def op_max__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_min__out = {}
+def op_min__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_min__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::min.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_median = {}
+def op_median(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median', (self,))
+    return kernel(ks, self)
+
+K_median__dim = {}
+def op_median__dim(self, dim, keepdim=False):
+    if dim.__class__ is not int: dim = as_int('aten::median.dim', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::median.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_median__dim_values = {}
+def op_median__dim_values(self, dim, keepdim=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::median.dim_values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::median.dim_values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__dim_values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.dim_values', (self, dim, keepdim, values, indices))
+    return kernel(ks, self, dim, keepdim, values, indices)
+
+K_mode = {}
+def op_mode(self, dim=-1, keepdim=False):
+    if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_mode__values = {}
+def op_mode__values(self, dim=-1, keepdim=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::mode.values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode.values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode__values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode.values', (self, dim, keepdim, values, indices))
+    return kernel(ks, self, dim, keepdim, values, indices)
+
 K_mse_loss = {}
 def op_mse_loss(self, target, reduction=1):
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss', 'reduction', reduction)
@@ -736,6 +836,19 @@ def op_masked_select(self, mask):
         return miss('aten::masked_select', (self, mask))
     return kernel(ks, self, mask)
 
+K_msort = {}
+def op_msort(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort', (self,))
+    return kernel(ks, self)
+
 K_mul__Scalar_out = {}
 def op_mul__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::mul.Scalar_out', 'other', other)
@@ -749,6 +862,19 @@ def op_mul__Scalar_out(self, other, *, out):
     if kernel is None:
         return miss('aten::mul.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
+
+K_median__out = {}
+def op_median__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.out', (self, out))
+    return kernel(ks, self, out)
 
 K_masked_fill__Scalar_out = {}
 def op_masked_fill__Scalar_out(self, mask, value, *, out):
@@ -776,6 +902,19 @@ def op_masked_fill__Tensor_out(self, mask, value, *, out):
     if kernel is None:
         return miss('aten::masked_fill.Tensor_out', (self, mask, value, out))
     return kernel(ks, self, mask, value, out)
+
+K_msort__out = {}
+def op_msort__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort.out', (self, out))
+    return kernel(ks, self, out)
 
 
 def masked_fill(input, mask, value, **kwargs):
@@ -827,7 +966,7 @@ def matmul(input, other, *, out=None):
 
 
 def max(*args, **kwargs):
-    """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max"""
+    """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max, aten::max.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -872,8 +1011,28 @@ def mean(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def median(input, *args, **kwargs):
+    """aten::median, aten::median.dim, aten::median.dim_values, aten::median.out"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif kwargs.get("out").__class__ in (tuple, list):
+            kwargs["values"], kwargs["indices"] = out_tuple('aten::median.dim_values', kwargs.pop("out"), 2)
+        return P_median(input, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_median(input)
+    return kernel(ks, input)
+
+
 def min(*args, **kwargs):
-    """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min"""
+    """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min, aten::min.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -916,12 +1075,47 @@ def mm(input, mat2, *, out=None):
     return kernel(ks, input, mat2)
 
 
+def mode(input, dim=-1, keepdim=False, *, out=None):
+    """aten::mode, aten::mode.values"""
+    if out is not None:
+        values, indices = out_tuple('aten::mode.values', out, 2)
+        return op_mode__values(input, dim, keepdim, values=values, indices=indices)
+    if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
 def movedim(*args, **kwargs):
     """aten::movedim.int, aten::movedim.intlist"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
     return P_movedim(*args, **kwargs)
+
+
+def msort(input, *, out=None):
+    """aten::msort, aten::msort.out"""
+    if out is not None:
+        return op_msort__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort', (input,))
+    return kernel(ks, input)
 
 
 def mul(input, other, **kwargs):
@@ -1096,6 +1290,20 @@ class methods:
             return P_mean(self)
         return kernel(ks, self, None)
 
+    def median(self, *args, **kwargs):
+        if args or kwargs:
+            return P_median(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_median[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_median(self)
+        return kernel(ks, self)
+
     def min(self, *args, **kwargs):
         return P_min(self, *args, **kwargs)
 
@@ -1103,8 +1311,12 @@ class methods:
 
     mm = op_mm
 
+    mode = op_mode
+
     def movedim(self, *args, **kwargs):
         return P_movedim(self, *args, **kwargs)
+
+    msort = op_msort
 
     def mul(self, other, **kwargs):
         if kwargs:
@@ -1253,6 +1465,7 @@ OPERATORS = {
         ('aten::max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_max__unary_out, K_max__unary_out, ('reduction',), True, True, ()),
         ('aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', op_max__dim, K_max__dim, ('reduction',), True, True, ()),
         ('aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)', op_max__dim_max, K_max__dim_max, ('reduction',), True, True, ()),
+        ('aten::max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_max__out, K_max__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:max_out'),)),
     ),
     'min': (
         ('aten::min.other(Tensor self, Tensor other) -> Tensor', op_min__other, K_min__other, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:min_other'),)),
@@ -1260,6 +1473,7 @@ OPERATORS = {
         ('aten::min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_min__unary_out, K_min__unary_out, ('reduction',), True, True, ()),
         ('aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', op_min__dim, K_min__dim, ('reduction',), True, True, ()),
         ('aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_min__dim_min, K_min__dim_min, ('reduction',), True, True, ()),
+        ('aten::min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_min__out, K_min__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:min_out'),)),
     ),
     'multiply': (
         ('aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor', op_multiply__Tensor, K_multiply__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply'),)),
@@ -1292,6 +1506,16 @@ OPERATORS = {
         ('aten::mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_mean__dtype_out, K_mean__dtype_out, ('reduction',), True, True, ()),
         ('aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', op_mean__dim, K_mean__dim, ('reduction',), True, True, ()),
         ('aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_mean__out, K_mean__out, ('reduction',), True, True, ()),
+    ),
+    'median': (
+        ('aten::median(Tensor self) -> Tensor', op_median, K_median, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.statistics:median'),)),
+        ('aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', op_median__dim, K_median__dim, (), True, True, ()),
+        ('aten::median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_median__dim_values, K_median__dim_values, (), True, True, ()),
+        ('aten::median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_median__out, K_median__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::median'),)),
+    ),
+    'mode': (
+        ('aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)', op_mode, K_mode, (), True, True, ()),
+        ('aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_mode__values, K_mode__values, (), True, True, ()),
     ),
     'mse_loss': (
         ('aten::mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor', op_mse_loss, K_mse_loss, (), True, True, ()),
@@ -1330,6 +1554,10 @@ OPERATORS = {
     'masked_select': (
         ('aten::masked_select(Tensor self, Tensor mask) -> Tensor', op_masked_select, K_masked_select, ('dynamic_output_shape',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:masked_select'),)),
     ),
+    'msort': (
+        ('aten::msort(Tensor self) -> Tensor', op_msort, K_msort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:msort'),)),
+        ('aten::msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_msort__out, K_msort__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::msort'),)),
+    ),
 }
 
 
@@ -1342,10 +1570,13 @@ FUNCTIONS = {
         'max': max,
         'maximum': maximum,
         'mean': mean,
+        'median': median,
         'min': min,
         'minimum': minimum,
         'mm': mm,
+        'mode': mode,
         'movedim': movedim,
+        'msort': msort,
         'mul': mul,
         'multiply': multiply,
         'mv': mv,

@@ -488,6 +488,38 @@ def op_rrelu_(self, lower=0.125, upper=0.3333333333333333, training=False, gener
         return miss('aten::rrelu_', (self, lower, upper, training, generator))
     return kernel(ks, self, lower, upper, training, generator)
 
+K_renorm = {}
+def op_renorm(self, p, dim, maxnorm):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm', (self, p, dim, maxnorm))
+    return kernel(ks, self, p, dim, maxnorm)
+
+K_renorm_ = {}
+def op_renorm_(self, p, dim, maxnorm):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm_', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm_', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm_', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm_', (self, p, dim, maxnorm))
+    return kernel(ks, self, p, dim, maxnorm)
+
 K_reshape = {}
 def op_reshape(self, shape):
     shape = as_ints('aten::reshape', 'shape', shape)
@@ -802,6 +834,22 @@ def op_remainder__Scalar_Tensor_out(self, other, *, out):
     if kernel is None:
         return miss('aten::remainder.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
+
+K_renorm__out = {}
+def op_renorm__out(self, p, dim, maxnorm, *, out):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm.out', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm.out', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm.out', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm.out', (self, p, dim, maxnorm, out))
+    return kernel(ks, self, p, dim, maxnorm, out)
 
 K_repeat__out = {}
 def op_repeat__out(self, repeats, *, out):
@@ -1122,6 +1170,25 @@ def remainder(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """aten::renorm, aten::renorm.out"""
+    if out is not None:
+        return op_renorm__out(input, p, dim, maxnorm, out=out)
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm', (input, p, dim, maxnorm))
+    return kernel(ks, input, p, dim, maxnorm)
+
+
 def reshape(input, shape):
     """aten::reshape"""
     shape = as_ints('aten::reshape', 'shape', shape)
@@ -1358,6 +1425,10 @@ class methods:
             return P_remainder_(self, other)
         return kernel(ks, self, other)
 
+    renorm = op_renorm
+
+    renorm_ = op_renorm_
+
     def repeat(self, *repeats, **kwargs):
         if repeats:
             return op_repeat(self, spread(repeats), **kwargs)
@@ -1535,6 +1606,13 @@ OPERATORS = {
     'rrelu_': (
         ('aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)', op_rrelu_, K_rrelu_, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:rrelu_'),)),
     ),
+    'renorm': (
+        ('aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor', op_renorm, K_renorm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:renorm'),)),
+        ('aten::renorm.out(Tensor self, Scalar p, int dim, Scalar maxnorm, *, Tensor(a!) out) -> Tensor(a!)', op_renorm__out, K_renorm__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::renorm'),)),
+    ),
+    'renorm_': (
+        ('aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)', op_renorm_, K_renorm_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:renorm_'),)),
+    ),
     'reshape': (
         ('aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)', op_reshape, K_reshape, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:reshape'),)),
     ),
@@ -1601,6 +1679,7 @@ FUNCTIONS = {
         'relu': relu,
         'relu_': relu_,
         'remainder': remainder,
+        'renorm': renorm,
         'reshape': reshape,
         'resolve_conj': resolve_conj,
         'resolve_neg': resolve_neg,

@@ -13,10 +13,11 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    all_ints, packet, spread,
+    all_ints, out_tuple, packet, spread,
 )
 
 P_var = packet('aten', 'var')
+P_var_mean = packet('aten', 'var_mean')
 
 K_view_as_real_copy = {}
 def op_view_as_real_copy(self):
@@ -158,6 +159,68 @@ def op_var__correction_out(self, dim=None, *, correction=None, keepdim=False, ou
         return miss('aten::var.correction_out', (self, dim, correction, keepdim, out))
     return kernel(ks, self, dim, correction, keepdim, out)
 
+K_var__out = {}
+def op_var__out(self, dim, unbiased=True, keepdim=False, *, out):
+    if dim is not None: dim = as_ints('aten::var.out', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::var.out', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var.out', (self, dim, unbiased, keepdim, out))
+    return kernel(ks, self, dim, unbiased, keepdim, out)
+
+K_var_mean = {}
+def op_var_mean(self, unbiased=True):
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::var_mean', 'unbiased', unbiased)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean', (self, unbiased))
+    return kernel(ks, self, unbiased)
+
+K_var_mean__dim = {}
+def op_var_mean__dim(self, dim, unbiased=True, keepdim=False):
+    if dim is not None: dim = as_ints('aten::var_mean.dim', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::var_mean.dim', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var_mean.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean.dim', (self, dim, unbiased, keepdim))
+    return kernel(ks, self, dim, unbiased, keepdim)
+
+K_var_mean__correction = {}
+def op_var_mean__correction(self, dim=None, *, correction=None, keepdim=False):
+    if dim is not None: dim = as_ints('aten::var_mean.correction', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::var_mean.correction', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var_mean.correction', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean__correction[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean.correction', (self, dim, correction, keepdim))
+    return kernel(ks, self, dim, correction, keepdim)
+
 K_view = {}
 def op_view(self, size):
     size = as_ints('aten::view', 'size', size)
@@ -185,15 +248,43 @@ def op_view_as(self, other):
         return miss('aten::view_as', (self, other))
     return kernel(ks, self, other)
 
+K_var_mean__correction_out = {}
+def op_var_mean__correction_out(self, dim=None, *, correction=None, keepdim=False, out0, out1):
+    if dim is not None: dim = as_ints('aten::var_mean.correction_out', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::var_mean.correction_out', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::var_mean.correction_out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_var_mean__correction_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::var_mean.correction_out', (self, dim, correction, keepdim, out0, out1))
+    return kernel(ks, self, dim, correction, keepdim, out0, out1)
+
 
 def var(*args, **kwargs):
-    """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out"""
+    """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out, aten::var.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_var(*args, **kwargs)
+
+
+def var_mean(*args, **kwargs):
+    """aten::var_mean, aten::var_mean.dim, aten::var_mean.correction, aten::var_mean.correction_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif "out" in kwargs:
+            kwargs["out0"], kwargs["out1"] = out_tuple('aten::var_mean.correction_out', kwargs.pop("out"), 2)
+    return P_var_mean(*args, **kwargs)
 
 
 def view_as_complex(input):
@@ -294,6 +385,13 @@ OPERATORS = {
         ('aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', op_var__dim, K_var__dim, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_dim'),)),
         ('aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', op_var__correction, K_var__correction, ('reduction',), True, True, ()),
         ('aten::var.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', op_var__correction_out, K_var__correction_out, ('reduction',), True, True, ()),
+        ('aten::var.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_var__out, K_var__out, ('reduction',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:var_out'),)),
+    ),
+    'var_mean': (
+        ('aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', op_var_mean, K_var_mean, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_mean'),)),
+        ('aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', op_var_mean__dim, K_var_mean__dim, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_mean_dim'),)),
+        ('aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', op_var_mean__correction, K_var_mean__correction, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var_mean_correction'),)),
+        ('aten::var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', op_var_mean__correction_out, K_var_mean__correction_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::var_mean.correction'),)),
     ),
     'view': (
         ('aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)', op_view, K_view, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:view'),)),
@@ -308,6 +406,7 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'var': var,
+        'var_mean': var_mean,
         'view_as_complex': view_as_complex,
         'view_as_complex_copy': view_as_complex_copy,
         'view_as_real': view_as_real,

@@ -11,12 +11,15 @@ from turnout.keys import TRACKED
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
+    aminmax_grad,
     as_strided_grad,
     cat_grad,
     conj,
     count,
     count_of,
+    cumprod_grad,
     cumsum_grad,
+    cumulative_extreme_grad,
     diagonal_backward,
     dropout_scale,
     expand,
@@ -27,6 +30,7 @@ from turnout_autograd.formulas import (
     inverse,
     log_softmax_backward_data,
     log_softmax_second_grad,
+    logcumsumexp_grad,
     logsumexp_grad,
     mse_loss_backward,
     mse_second_grad,
@@ -56,6 +60,7 @@ from turnout_autograd.formulas import (
     unbind_grad,
     unfold_backward,
     var_grad,
+    vector_norm_grad,
     where,
     zeros_like,
 )
@@ -4296,6 +4301,220 @@ class CumsumBackward0(Node):
         return grad_self
 
 
+class AminmaxBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'max', 'min', 'count')
+    op_name = 'aten::aminmax'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        max = node.max.tensor(node, 'max')
+        min = node.min.tensor(node, 'min')
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = aminmax_grad(grads, self, min, max, dim, keepdim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.max = FREED_OUTPUT
+        node.min = FREED_OUTPUT
+
+
+class LinalgVectorNormBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'ord', 'result', 'metas')
+    op_name = 'aten::linalg_vector_norm'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        keepdim = node.keepdim
+        ord = node.ord
+        grad_self = vector_norm_grad(grad, self.to(grad.dtype), result, ord, dim, keepdim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CumprodBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result', 'metas')
+    op_name = 'aten::cumprod'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = cumprod_grad(grad, conj(self).to(grad.dtype), conj(result), dim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LogcumsumexpBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result')
+    op_name = 'aten::logcumsumexp'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = logcumsumexp_grad(grad, self, result, dim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CummaxBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummax'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class CumminBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummin'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class MedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::median'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class MedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::median.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class NanmedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::nanmedian'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class NanmedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::nanmedian.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class ModeBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::mode'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
 class SoftmaxBackward0(Node):
     __slots__ = ('self_dtype', 'dim', 'result')
     op_name = 'aten::_softmax'
@@ -5334,38 +5553,6 @@ class IndexAddBackward0(Node):
         node.index = FREED
 
 
-class TopkBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::topk'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
-class SortBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::sort.stable'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
 class CatBackward0(Node):
     __slots__ = ('tensors_shapes', 'dim', 'metas')
     op_name = 'aten::cat'
@@ -5410,6 +5597,85 @@ class TriuBackward0(Node):
     def backward(node, grad, edges):
         diagonal = node.diagonal
         grad_self = grad.triu(diagonal)
+        return grad_self
+
+
+class TopkBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::topk'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class SortBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::sort.stable'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class KthvalueBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::kthvalue'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class Unique2Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::_unique2'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
+        return grad_self
+
+
+class UniqueDimBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the slices')
+        return grad_self
+
+
+class UniqueConsecutiveBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_consecutive'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
         return grad_self
 
 
@@ -18454,6 +18720,481 @@ def kernel_of_cumsum_(op):
     return kernel
 
 
+def kernel_of_aminmax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = AminmaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.max = Kept(result_1, tracked)
+        node.min = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::aminmax'
+    return kernel
+
+
+def kernel_of_linalg_vector_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, ord, dim, keepdim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, ord, dim, keepdim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, ord, dim, keepdim, dtype)
+        node = LinalgVectorNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        node.ord = ord
+        result = call(below, self, ord, dim, keepdim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_vector_norm'
+    return kernel
+
+
+def kernel_of_cumprod(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cumprod'
+    return kernel
+
+
+def kernel_of_cumprod_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, dtype)
+        admit('aten::cumprod_', self, tracked)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.dim = dim
+        call(below, self, dim, dtype)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cumprod_'
+    return kernel
+
+
+def kernel_of_logcumsumexp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = LogcumsumexpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::logcumsumexp'
+    return kernel
+
+
+def kernel_of_cummax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CummaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummax'
+    return kernel
+
+
+def kernel_of_cummin(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CumminBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummin'
+    return kernel
+
+
+def kernel_of_median(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = MedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median'
+    return kernel
+
+
+def kernel_of_median_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = MedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median.dim'
+    return kernel
+
+
+def kernel_of_nanmedian(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = NanmedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian'
+    return kernel
+
+
+def kernel_of_nanmedian_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = NanmedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian.dim'
+    return kernel
+
+
+def kernel_of_mode(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = ModeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::mode'
+    return kernel
+
+
 def kernel_of__softmax(op):
     cache = op.cache
     resolve = op.resolve
@@ -20910,76 +21651,6 @@ def kernel_of_index_add_(op):
     return kernel
 
 
-def kernel_of_topk(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, k, dim, largest, sorted):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, k, dim, largest, sorted)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, k, dim, largest, sorted)
-        node = TopkBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, k, dim, largest, sorted)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::topk'
-    return kernel
-
-
-def kernel_of_sort_stable(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, stable, dim, descending):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, stable, dim, descending)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, stable, dim, descending)
-        node = SortBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, stable, dim, descending)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::sort.stable'
-    return kernel
-
-
 def kernel_of_cat(op):
     cache = op.cache
     resolve = op.resolve
@@ -21181,6 +21852,205 @@ def kernel_of_triu_(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::triu_'
+    return kernel
+
+
+def kernel_of_topk(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, largest, sorted):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, largest, sorted)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, largest, sorted)
+        node = TopkBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, k, dim, largest, sorted)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::topk'
+    return kernel
+
+
+def kernel_of_sort_stable(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, stable, dim, descending):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, stable, dim, descending)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, stable, dim, descending)
+        node = SortBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, stable, dim, descending)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::sort.stable'
+    return kernel
+
+
+def kernel_of_kthvalue(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, keepdim)
+        node = KthvalueBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, k, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::kthvalue'
+    return kernel
+
+
+def kernel_of__unique2(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, sorted, return_inverse, return_counts)
+        node = Unique2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_unique2'
+    return kernel
+
+
+def kernel_of_unique_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        node = UniqueDimBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, dim, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_dim'
+    return kernel
+
+
+def kernel_of_unique_consecutive(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, return_inverse, return_counts, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, return_inverse, return_counts, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, return_inverse, return_counts, dim)
+        node = UniqueConsecutiveBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, return_inverse, return_counts, dim)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_consecutive'
     return kernel
 
 
@@ -21811,6 +22681,18 @@ KERNELS = {
     'aten::logsumexp': kernel_of_logsumexp,
     'aten::cumsum': kernel_of_cumsum,
     'aten::cumsum_': kernel_of_cumsum_,
+    'aten::aminmax': kernel_of_aminmax,
+    'aten::linalg_vector_norm': kernel_of_linalg_vector_norm,
+    'aten::cumprod': kernel_of_cumprod,
+    'aten::cumprod_': kernel_of_cumprod_,
+    'aten::logcumsumexp': kernel_of_logcumsumexp,
+    'aten::cummax': kernel_of_cummax,
+    'aten::cummin': kernel_of_cummin,
+    'aten::median': kernel_of_median,
+    'aten::median.dim': kernel_of_median_dim,
+    'aten::nanmedian': kernel_of_nanmedian,
+    'aten::nanmedian.dim': kernel_of_nanmedian_dim,
+    'aten::mode': kernel_of_mode,
     'aten::_softmax': kernel_of__softmax,
     'aten::_log_softmax': kernel_of__log_softmax,
     'aten::_softmax_backward_data': kernel_of__softmax_backward_data,
@@ -21872,14 +22754,18 @@ KERNELS = {
     'aten::scatter_add_': kernel_of_scatter_add_,
     'aten::index_add': kernel_of_index_add,
     'aten::index_add_': kernel_of_index_add_,
-    'aten::topk': kernel_of_topk,
-    'aten::sort.stable': kernel_of_sort_stable,
     'aten::cat': kernel_of_cat,
     'aten::flip': kernel_of_flip,
     'aten::tril': kernel_of_tril,
     'aten::tril_': kernel_of_tril_,
     'aten::triu': kernel_of_triu,
     'aten::triu_': kernel_of_triu_,
+    'aten::topk': kernel_of_topk,
+    'aten::sort.stable': kernel_of_sort_stable,
+    'aten::kthvalue': kernel_of_kthvalue,
+    'aten::_unique2': kernel_of__unique2,
+    'aten::unique_dim': kernel_of_unique_dim,
+    'aten::unique_consecutive': kernel_of_unique_consecutive,
     'aten::uniform_': kernel_of_uniform_,
     'aten::normal_': kernel_of_normal_,
     'aten::random_.from': kernel_of_random__from,
@@ -21940,8 +22826,12 @@ CONSTANT = frozenset({
     'aten::all',
     'aten::all.dim',
     'aten::all.dims',
+    'aten::bincount',
     'aten::detach',
     'aten::nonzero',
+    'aten::searchsorted.Tensor',
+    'aten::searchsorted.Scalar',
+    'aten::nonzero_static',
     'aten::empty_like',
     'aten::zeros_like',
     'aten::ones_like',
