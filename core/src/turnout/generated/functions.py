@@ -16,16 +16,18 @@ from turnout.calling import (
     miss,
 )
 from turnout.generated.operators import (
-    abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out, amax__out as op_amax__out,
-    amin__out as op_amin__out, argmax__out as op_argmax__out, argmin__out as op_argmin__out,
-    atan2__out as op_atan2__out, bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out,
-    cat__out as op_cat__out, ceil__out as op_ceil__out, clone__out as op_clone__out, cos__out as op_cos__out,
-    cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out, exp__out as op_exp__out,
-    expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out, full__out as op_full__out,
-    gather__out as op_gather__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
-    index_put__out as op_index_put__out, index_select__out as op_index_select__out, isnan__out as op_isnan__out,
-    lerp__Scalar_out as op_lerp__Scalar_out, linspace__out as op_linspace__out, log1p__out as op_log1p__out,
-    log__out as op_log__out, log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
+    abs__out as op_abs__out, adaptive_avg_pool1d__out as op_adaptive_avg_pool1d__out, addcmul__out as op_addcmul__out,
+    addmm__out as op_addmm__out, amax__out as op_amax__out, amin__out as op_amin__out, argmax__out as op_argmax__out,
+    argmin__out as op_argmin__out, atan2__out as op_atan2__out, avg_pool1d__out as op_avg_pool1d__out,
+    bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out, cat__out as op_cat__out,
+    ceil__out as op_ceil__out, clone__out as op_clone__out, convolution__out as op_convolution__out,
+    cos__out as op_cos__out, cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out,
+    exp__out as op_exp__out, expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out,
+    full__out as op_full__out, gather__out as op_gather__out, index__Tensor_out as op_index__Tensor_out,
+    index_add__out as op_index_add__out, index_put__out as op_index_put__out,
+    index_select__out as op_index_select__out, isnan__out as op_isnan__out, lerp__Scalar_out as op_lerp__Scalar_out,
+    linspace__out as op_linspace__out, log1p__out as op_log1p__out, log__out as op_log__out,
+    log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
     logical_not__out as op_logical_not__out, logical_or__out as op_logical_or__out,
     logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out, matmul__out as op_matmul__out,
     maximum__out as op_maximum__out, minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
@@ -39,22 +41,24 @@ from turnout.generated.operators import (
     tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out, zeros__out as op_zeros__out,
 )
 from turnout.generated.operators import (
-    K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all, K_amax, K_amin, K_any, K_argmax, K_argmin,
-    K_as_strided, K_atan2, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor,
-    K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chunk, K_clone, K_cos, K_cos_, K_cumsum, K_detach,
-    K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format, K_empty_like,
-    K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor,
-    K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather, K_ge__Tensor,
-    K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan, K_layer_norm,
-    K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logical_and,
-    K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor, K_masked_select,
-    K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg,
-    K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute, K_pow__Tensor_Tensor, K_prod, K_rand_like,
-    K_randn_like, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_,
-    K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign,
-    K_sin, K_sin_, K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze,
-    K_stack, K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu,
-    K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
+    K_abs, K_abs_, K_adaptive_avg_pool1d, K_adaptive_max_pool1d, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all,
+    K_amax, K_amin, K_any, K_argmax, K_argmin, K_as_strided, K_atan2, K_avg_pool1d, K_bernoulli, K_bitwise_and__Tensor,
+    K_bitwise_not, K_bitwise_or__Tensor, K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chunk, K_clone,
+    K_conv_transpose1d, K_conv_transpose2d__input, K_conv_transpose3d__input, K_convolution, K_cos, K_cos_, K_cumsum,
+    K_detach, K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format,
+    K_empty_like, K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor,
+    K_fill___Tensor, K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather,
+    K_ge__Tensor, K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan,
+    K_layer_norm, K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int,
+    K_logical_and, K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor,
+    K_masked_select, K_matmul, K_max_pool1d, K_max_pool1d_with_indices, K_max_pool2d, K_max_pool3d, K_maximum, K_mean,
+    K_minimum, K_mm, K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg, K_neg_, K_nonzero, K_ones,
+    K_ones_like, K_outer, K_permute, K_pow__Tensor_Tensor, K_prod, K_rand_like, K_randn_like, K_reciprocal,
+    K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_, K_rsqrt, K_rsqrt_,
+    K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_,
+    K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze, K_stack,
+    K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu, K_trunc,
+    K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
 )
 
 P_add = packet('aten', 'add')
@@ -68,6 +72,9 @@ P_bitwise_or = packet('aten', 'bitwise_or')
 P_bitwise_xor = packet('aten', 'bitwise_xor')
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
+P_conv1d = packet('aten', 'conv1d')
+P_conv2d = packet('aten', 'conv2d')
+P_conv3d = packet('aten', 'conv3d')
 P_div = packet('aten', 'div')
 P_eq = packet('aten', 'eq')
 P_eye = packet('aten', 'eye')
@@ -131,6 +138,38 @@ def abs_(input):
     if kernel is None:
         return miss('aten::abs_', (input,))
     return kernel(ks, input)
+
+
+def adaptive_avg_pool1d(input, output_size, *, out=None):
+    """aten::adaptive_avg_pool1d, aten::adaptive_avg_pool1d.out"""
+    if out is not None:
+        return op_adaptive_avg_pool1d__out(input, output_size, out=out)
+    output_size = as_ints('aten::adaptive_avg_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool1d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_max_pool1d(input, output_size):
+    """aten::adaptive_max_pool1d"""
+    output_size = as_ints('aten::adaptive_max_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool1d', (input, output_size))
+    return kernel(ks, input, output_size)
 
 
 def add(input, other, *args, **kwargs):
@@ -358,6 +397,27 @@ def atan2(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
+def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, *, out=None):
+    """aten::avg_pool1d, aten::avg_pool1d.out"""
+    if out is not None:
+        return op_avg_pool1d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, out=out)
+    kernel_size = as_ints('aten::avg_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::avg_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::avg_pool1d', 'padding', padding, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool1d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool1d', 'count_include_pad', count_include_pad)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool1d', (input, kernel_size, stride, padding, ceil_mode, count_include_pad))
+    return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
 def bernoulli(input, *args, **kwargs):
     """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out"""
     if args or kwargs:
@@ -560,6 +620,108 @@ def clone(input, *, memory_format=None, out=None):
     if kernel is None:
         return miss('aten::clone', (input, memory_format))
     return kernel(ks, input, memory_format)
+
+
+def conv1d(*args, **kwargs):
+    """aten::conv1d, aten::conv1d.padding"""
+    return P_conv1d(*args, **kwargs)
+
+
+def conv2d(*args, **kwargs):
+    """aten::conv2d, aten::conv2d.padding"""
+    return P_conv2d(*args, **kwargs)
+
+
+def conv3d(*args, **kwargs):
+    """aten::conv3d, aten::conv3d.padding"""
+    return P_conv3d(*args, **kwargs)
+
+
+def conv_transpose1d(input, weight, bias=None, stride=(1,), padding=(0,), output_padding=(0,), groups=1, dilation=(1,)):
+    """aten::conv_transpose1d"""
+    stride = as_ints('aten::conv_transpose1d', 'stride', stride, 1)
+    padding = as_ints('aten::conv_transpose1d', 'padding', padding, 1)
+    output_padding = as_ints('aten::conv_transpose1d', 'output_padding', output_padding, 1)
+    if groups.__class__ is not int: groups = as_int('aten::conv_transpose1d', 'groups', groups)
+    dilation = as_ints('aten::conv_transpose1d', 'dilation', dilation, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv_transpose1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv_transpose1d', (input, weight, bias, stride, padding, output_padding, groups, dilation))
+    return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose2d(input, weight, bias=None, stride=(1, 1), padding=(0, 0), output_padding=(0, 0), groups=1, dilation=(1, 1)):
+    """aten::conv_transpose2d.input"""
+    stride = as_ints('aten::conv_transpose2d.input', 'stride', stride, 2)
+    padding = as_ints('aten::conv_transpose2d.input', 'padding', padding, 2)
+    output_padding = as_ints('aten::conv_transpose2d.input', 'output_padding', output_padding, 2)
+    if groups.__class__ is not int: groups = as_int('aten::conv_transpose2d.input', 'groups', groups)
+    dilation = as_ints('aten::conv_transpose2d.input', 'dilation', dilation, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv_transpose2d__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv_transpose2d.input', (input, weight, bias, stride, padding, output_padding, groups, dilation))
+    return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def conv_transpose3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), groups=1, dilation=(1, 1, 1)):
+    """aten::conv_transpose3d.input"""
+    stride = as_ints('aten::conv_transpose3d.input', 'stride', stride, 3)
+    padding = as_ints('aten::conv_transpose3d.input', 'padding', padding, 3)
+    output_padding = as_ints('aten::conv_transpose3d.input', 'output_padding', output_padding, 3)
+    if groups.__class__ is not int: groups = as_int('aten::conv_transpose3d.input', 'groups', groups)
+    dilation = as_ints('aten::conv_transpose3d.input', 'dilation', dilation, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv_transpose3d__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv_transpose3d.input', (input, weight, bias, stride, padding, output_padding, groups, dilation))
+    return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *, out=None):
+    """aten::convolution, aten::convolution.out"""
+    if out is not None:
+        return op_convolution__out(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out=out)
+    stride = as_ints('aten::convolution', 'stride', stride)
+    padding = as_ints('aten::convolution', 'padding', padding)
+    dilation = as_ints('aten::convolution', 'dilation', dilation)
+    if transposed.__class__ is not bool: transposed = as_bool('aten::convolution', 'transposed', transposed)
+    output_padding = as_ints('aten::convolution', 'output_padding', output_padding)
+    if groups.__class__ is not int: groups = as_int('aten::convolution', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_convolution[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::convolution', (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
 def cos(input, *, out=None):
@@ -1539,6 +1701,82 @@ def max(*args, **kwargs):
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["max"], kwargs["max_values"] = out_tuple('aten::max.unary_out', kwargs.pop("out"), 2)
     return P_max(*args, **kwargs)
+
+
+def max_pool1d(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    """aten::max_pool1d"""
+    kernel_size = as_ints('aten::max_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d_with_indices(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    """aten::max_pool1d_with_indices"""
+    kernel_size = as_ints('aten::max_pool1d_with_indices', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d_with_indices', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d_with_indices', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d_with_indices', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d_with_indices', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
+    """aten::max_pool2d"""
+    kernel_size = as_ints('aten::max_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
+    """aten::max_pool3d"""
+    kernel_size = as_ints('aten::max_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def maximum(input, other, *, out=None):
@@ -2722,4 +2960,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'adaptive_avg_pool1d', 'adaptive_max_pool1d', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'avg_pool1d', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'convolution', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool3d', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']

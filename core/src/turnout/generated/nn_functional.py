@@ -12,15 +12,161 @@ from turnout.bindings import (
     out_tuple,
 )
 from turnout.calling import (
-    DISPATCH, FRESH, as_float, as_int, as_str, miss,
+    DISPATCH, FRESH, as_bool, as_float, as_int, as_ints, as_str, miss,
 )
 from turnout.generated.operators import (
-    gelu__out as op_gelu__out, linear__out as op_linear__out, mse_loss__out as op_mse_loss__out,
-    nll_loss__out as op_nll_loss__out, nll_loss_forward__output as op_nll_loss_forward__output,
+    adaptive_avg_pool2d__out as op_adaptive_avg_pool2d__out, adaptive_avg_pool3d__out as op_adaptive_avg_pool3d__out,
+    adaptive_max_pool2d__out as op_adaptive_max_pool2d__out, adaptive_max_pool3d__out as op_adaptive_max_pool3d__out,
+    avg_pool2d__out as op_avg_pool2d__out, avg_pool3d__out as op_avg_pool3d__out, col2im__out as op_col2im__out,
+    fractional_max_pool2d__output as op_fractional_max_pool2d__output,
+    fractional_max_pool3d__output as op_fractional_max_pool3d__output, gelu__out as op_gelu__out,
+    im2col__out as op_im2col__out, linear__out as op_linear__out,
+    max_pool2d_with_indices__out as op_max_pool2d_with_indices__out,
+    max_pool3d_with_indices__out as op_max_pool3d_with_indices__out, max_unpool2d__out as op_max_unpool2d__out,
+    max_unpool3d__out as op_max_unpool3d__out, mse_loss__out as op_mse_loss__out, nll_loss__out as op_nll_loss__out,
+    nll_loss_forward__output as op_nll_loss_forward__output,
 )
 from turnout.generated.operators import (
-    K_cross_entropy_loss, K_gelu, K_gelu_, K_linear, K_mse_loss, K_nll_loss, K_nll_loss_forward, K_one_hot,
+    K_adaptive_avg_pool2d, K_adaptive_avg_pool3d, K_adaptive_max_pool2d, K_adaptive_max_pool3d, K_avg_pool2d,
+    K_avg_pool3d, K_col2im, K_cross_entropy_loss, K_fractional_max_pool2d, K_fractional_max_pool3d, K_gelu, K_gelu_,
+    K_im2col, K_linear, K_max_pool2d_with_indices, K_max_pool3d_with_indices, K_max_unpool2d, K_max_unpool3d,
+    K_mse_loss, K_nll_loss, K_nll_loss_forward, K_one_hot,
 )
+
+
+def adaptive_avg_pool2d(input, output_size, *, out=None):
+    """aten::adaptive_avg_pool2d, aten::adaptive_avg_pool2d.out"""
+    if out is not None:
+        return op_adaptive_avg_pool2d__out(input, output_size, out=out)
+    output_size = as_ints('aten::adaptive_avg_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool2d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_avg_pool3d(input, output_size, *, out=None):
+    """aten::adaptive_avg_pool3d, aten::adaptive_avg_pool3d.out"""
+    if out is not None:
+        return op_adaptive_avg_pool3d__out(input, output_size, out=out)
+    output_size = as_ints('aten::adaptive_avg_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool3d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_max_pool2d(input, output_size, *, out=None):
+    """aten::adaptive_max_pool2d, aten::adaptive_max_pool2d.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::adaptive_max_pool2d.out', out, 2)
+        return op_adaptive_max_pool2d__out(input, output_size, out=out, indices=indices)
+    output_size = as_ints('aten::adaptive_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool2d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_max_pool3d(input, output_size, *, out=None):
+    """aten::adaptive_max_pool3d, aten::adaptive_max_pool3d.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::adaptive_max_pool3d.out', out, 2)
+        return op_adaptive_max_pool3d__out(input, output_size, out=out, indices=indices)
+    output_size = as_ints('aten::adaptive_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool3d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def avg_pool2d(input, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+    """aten::avg_pool2d, aten::avg_pool2d.out"""
+    if out is not None:
+        return op_avg_pool2d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
+    kernel_size = as_ints('aten::avg_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d', (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+    """aten::avg_pool3d, aten::avg_pool3d.out"""
+    if out is not None:
+        return op_avg_pool3d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
+    kernel_size = as_ints('aten::avg_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d', (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def col2im(input, output_size, kernel_size, dilation, padding, stride, *, out=None):
+    """aten::col2im, aten::col2im.out"""
+    if out is not None:
+        return op_col2im__out(input, output_size, kernel_size, dilation, padding, stride, out=out)
+    output_size = as_ints('aten::col2im', 'output_size', output_size, 2)
+    kernel_size = as_ints('aten::col2im', 'kernel_size', kernel_size, 2)
+    dilation = as_ints('aten::col2im', 'dilation', dilation, 2)
+    padding = as_ints('aten::col2im', 'padding', padding, 2)
+    stride = as_ints('aten::col2im', 'stride', stride, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_col2im[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::col2im', (input, output_size, kernel_size, dilation, padding, stride))
+    return kernel(ks, input, output_size, kernel_size, dilation, padding, stride)
 
 
 def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
@@ -40,6 +186,44 @@ def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-10
     if kernel is None:
         return miss('aten::cross_entropy_loss', (input, target, weight, reduction, ignore_index, label_smoothing))
     return kernel(ks, input, target, weight, reduction, ignore_index, label_smoothing)
+
+
+def fractional_max_pool2d(input, kernel_size, output_size, random_samples, *, out=None):
+    """aten::fractional_max_pool2d, aten::fractional_max_pool2d.output"""
+    if out is not None:
+        output, indices = out_tuple('aten::fractional_max_pool2d.output', out, 2)
+        return op_fractional_max_pool2d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
+    kernel_size = as_ints('aten::fractional_max_pool2d', 'kernel_size', kernel_size, 2)
+    output_size = as_ints('aten::fractional_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool2d', (input, kernel_size, output_size, random_samples))
+    return kernel(ks, input, kernel_size, output_size, random_samples)
+
+
+def fractional_max_pool3d(input, kernel_size, output_size, random_samples, *, out=None):
+    """aten::fractional_max_pool3d, aten::fractional_max_pool3d.output"""
+    if out is not None:
+        output, indices = out_tuple('aten::fractional_max_pool3d.output', out, 2)
+        return op_fractional_max_pool3d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
+    kernel_size = as_ints('aten::fractional_max_pool3d', 'kernel_size', kernel_size, 3)
+    output_size = as_ints('aten::fractional_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool3d', (input, kernel_size, output_size, random_samples))
+    return kernel(ks, input, kernel_size, output_size, random_samples)
 
 
 def gelu(input, *, approximate='none', out=None):
@@ -74,6 +258,26 @@ def gelu_(input, *, approximate='none'):
     return kernel(ks, input, approximate)
 
 
+def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
+    """aten::im2col, aten::im2col.out"""
+    if out is not None:
+        return op_im2col__out(input, kernel_size, dilation, padding, stride, out=out)
+    kernel_size = as_ints('aten::im2col', 'kernel_size', kernel_size, 2)
+    dilation = as_ints('aten::im2col', 'dilation', dilation, 2)
+    padding = as_ints('aten::im2col', 'padding', padding, 2)
+    stride = as_ints('aten::im2col', 'stride', stride, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_im2col[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::im2col', (input, kernel_size, dilation, padding, stride))
+    return kernel(ks, input, kernel_size, dilation, padding, stride)
+
+
 def linear(input, weight, bias=None, *, out=None):
     """aten::linear, aten::linear.out"""
     if out is not None:
@@ -90,6 +294,86 @@ def linear(input, weight, bias=None, *, out=None):
     if kernel is None:
         return miss('aten::linear', (input, weight, bias))
     return kernel(ks, input, weight, bias)
+
+
+def max_pool2d_with_indices(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, *, out=None):
+    """aten::max_pool2d_with_indices, aten::max_pool2d_with_indices.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::max_pool2d_with_indices.out', out, 2)
+        return op_max_pool2d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
+    kernel_size = as_ints('aten::max_pool2d_with_indices', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d_with_indices(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False, *, out=None):
+    """aten::max_pool3d_with_indices, aten::max_pool3d_with_indices.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::max_pool3d_with_indices.out', out, 2)
+        return op_max_pool3d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
+    kernel_size = as_ints('aten::max_pool3d_with_indices', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_unpool2d(input, indices, output_size, *, out=None):
+    """aten::max_unpool2d, aten::max_unpool2d.out"""
+    if out is not None:
+        return op_max_unpool2d__out(input, indices, output_size, out=out)
+    output_size = as_ints('aten::max_unpool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool2d', (input, indices, output_size))
+    return kernel(ks, input, indices, output_size)
+
+
+def max_unpool3d(input, indices, output_size, stride, padding, *, out=None):
+    """aten::max_unpool3d, aten::max_unpool3d.out"""
+    if out is not None:
+        return op_max_unpool3d__out(input, indices, output_size, stride, padding, out=out)
+    output_size = as_ints('aten::max_unpool3d', 'output_size', output_size, 3)
+    stride = as_ints('aten::max_unpool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_unpool3d', 'padding', padding, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool3d', (input, indices, output_size, stride, padding))
+    return kernel(ks, input, indices, output_size, stride, padding)
 
 
 def mse_loss(input, target, reduction=1, *, out=None):
@@ -165,4 +449,4 @@ def one_hot(input, num_classes=-1):
     return kernel(ks, input, num_classes)
 
 
-__all__ = ['cross_entropy_loss', 'gelu', 'gelu_', 'linear', 'mse_loss', 'nll_loss', 'nll_loss_forward', 'one_hot']
+__all__ = ['adaptive_avg_pool2d', 'adaptive_avg_pool3d', 'adaptive_max_pool2d', 'adaptive_max_pool3d', 'avg_pool2d', 'avg_pool3d', 'col2im', 'cross_entropy_loss', 'fractional_max_pool2d', 'fractional_max_pool3d', 'gelu', 'gelu_', 'im2col', 'linear', 'max_pool2d_with_indices', 'max_pool3d_with_indices', 'max_unpool2d', 'max_unpool3d', 'mse_loss', 'nll_loss', 'nll_loss_forward', 'one_hot']

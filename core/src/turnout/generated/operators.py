@@ -4141,6 +4141,991 @@ def native_dropout_backward(grad_output, mask, scale):
         return miss('aten::native_dropout_backward', (grad_output, mask, scale))
     return kernel(ks, grad_output, mask, scale)
 
+K_convolution = {}
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+    stride = as_ints('aten::convolution', 'stride', stride)
+    padding = as_ints('aten::convolution', 'padding', padding)
+    dilation = as_ints('aten::convolution', 'dilation', dilation)
+    if transposed.__class__ is not bool: transposed = as_bool('aten::convolution', 'transposed', transposed)
+    output_padding = as_ints('aten::convolution', 'output_padding', output_padding)
+    if groups.__class__ is not int: groups = as_int('aten::convolution', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_convolution[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::convolution', (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+K_convolution__out = {}
+def convolution__out(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *, out):
+    stride = as_ints('aten::convolution.out', 'stride', stride)
+    padding = as_ints('aten::convolution.out', 'padding', padding)
+    dilation = as_ints('aten::convolution.out', 'dilation', dilation)
+    if transposed.__class__ is not bool: transposed = as_bool('aten::convolution.out', 'transposed', transposed)
+    output_padding = as_ints('aten::convolution.out', 'output_padding', output_padding)
+    if groups.__class__ is not int: groups = as_int('aten::convolution.out', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys | out.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_convolution__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::convolution.out', (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out)
+
+K_convolution_backward = {}
+def convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask):
+    if bias_sizes is not None: bias_sizes = as_ints('aten::convolution_backward', 'bias_sizes', bias_sizes)
+    stride = as_ints('aten::convolution_backward', 'stride', stride)
+    padding = as_ints('aten::convolution_backward', 'padding', padding)
+    dilation = as_ints('aten::convolution_backward', 'dilation', dilation)
+    if transposed.__class__ is not bool: transposed = as_bool('aten::convolution_backward', 'transposed', transposed)
+    output_padding = as_ints('aten::convolution_backward', 'output_padding', output_padding)
+    if groups.__class__ is not int: groups = as_int('aten::convolution_backward', 'groups', groups)
+    output_mask = as_bools('aten::convolution_backward', 'output_mask', output_mask, 3)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | input.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_convolution_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::convolution_backward', (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask))
+    return kernel(ks, grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+
+K_conv1d = {}
+def conv1d(input, weight, bias=None, stride=(1,), padding=(0,), dilation=(1,), groups=1):
+    stride = as_ints('aten::conv1d', 'stride', stride, 1)
+    padding = as_ints('aten::conv1d', 'padding', padding, 1)
+    dilation = as_ints('aten::conv1d', 'dilation', dilation, 1)
+    if groups.__class__ is not int: groups = as_int('aten::conv1d', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv1d', (input, weight, bias, stride, padding, dilation, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, groups)
+
+K_conv2d = {}
+def conv2d(input, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1):
+    stride = as_ints('aten::conv2d', 'stride', stride, 2)
+    padding = as_ints('aten::conv2d', 'padding', padding, 2)
+    dilation = as_ints('aten::conv2d', 'dilation', dilation, 2)
+    if groups.__class__ is not int: groups = as_int('aten::conv2d', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv2d', (input, weight, bias, stride, padding, dilation, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, groups)
+
+K_conv3d = {}
+def conv3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1):
+    stride = as_ints('aten::conv3d', 'stride', stride, 3)
+    padding = as_ints('aten::conv3d', 'padding', padding, 3)
+    dilation = as_ints('aten::conv3d', 'dilation', dilation, 3)
+    if groups.__class__ is not int: groups = as_int('aten::conv3d', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv3d', (input, weight, bias, stride, padding, dilation, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, groups)
+
+K_conv1d__padding = {}
+def conv1d__padding(input, weight, bias=None, stride=(1,), padding='valid', dilation=(1,), groups=1):
+    stride = as_ints('aten::conv1d.padding', 'stride', stride, 1)
+    if padding.__class__ is not str: padding = as_str('aten::conv1d.padding', 'padding', padding)
+    dilation = as_ints('aten::conv1d.padding', 'dilation', dilation, 1)
+    if groups.__class__ is not int: groups = as_int('aten::conv1d.padding', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv1d__padding[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv1d.padding', (input, weight, bias, stride, padding, dilation, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, groups)
+
+K_conv2d__padding = {}
+def conv2d__padding(input, weight, bias=None, stride=(1, 1), padding='valid', dilation=(1, 1), groups=1):
+    stride = as_ints('aten::conv2d.padding', 'stride', stride, 2)
+    if padding.__class__ is not str: padding = as_str('aten::conv2d.padding', 'padding', padding)
+    dilation = as_ints('aten::conv2d.padding', 'dilation', dilation, 2)
+    if groups.__class__ is not int: groups = as_int('aten::conv2d.padding', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv2d__padding[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv2d.padding', (input, weight, bias, stride, padding, dilation, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, groups)
+
+K_conv3d__padding = {}
+def conv3d__padding(input, weight, bias=None, stride=(1, 1, 1), padding='valid', dilation=(1, 1, 1), groups=1):
+    stride = as_ints('aten::conv3d.padding', 'stride', stride, 3)
+    if padding.__class__ is not str: padding = as_str('aten::conv3d.padding', 'padding', padding)
+    dilation = as_ints('aten::conv3d.padding', 'dilation', dilation, 3)
+    if groups.__class__ is not int: groups = as_int('aten::conv3d.padding', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv3d__padding[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv3d.padding', (input, weight, bias, stride, padding, dilation, groups))
+    return kernel(ks, input, weight, bias, stride, padding, dilation, groups)
+
+K_conv_transpose1d = {}
+def conv_transpose1d(input, weight, bias=None, stride=(1,), padding=(0,), output_padding=(0,), groups=1, dilation=(1,)):
+    stride = as_ints('aten::conv_transpose1d', 'stride', stride, 1)
+    padding = as_ints('aten::conv_transpose1d', 'padding', padding, 1)
+    output_padding = as_ints('aten::conv_transpose1d', 'output_padding', output_padding, 1)
+    if groups.__class__ is not int: groups = as_int('aten::conv_transpose1d', 'groups', groups)
+    dilation = as_ints('aten::conv_transpose1d', 'dilation', dilation, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv_transpose1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv_transpose1d', (input, weight, bias, stride, padding, output_padding, groups, dilation))
+    return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+K_conv_transpose2d__input = {}
+def conv_transpose2d__input(input, weight, bias=None, stride=(1, 1), padding=(0, 0), output_padding=(0, 0), groups=1, dilation=(1, 1)):
+    stride = as_ints('aten::conv_transpose2d.input', 'stride', stride, 2)
+    padding = as_ints('aten::conv_transpose2d.input', 'padding', padding, 2)
+    output_padding = as_ints('aten::conv_transpose2d.input', 'output_padding', output_padding, 2)
+    if groups.__class__ is not int: groups = as_int('aten::conv_transpose2d.input', 'groups', groups)
+    dilation = as_ints('aten::conv_transpose2d.input', 'dilation', dilation, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv_transpose2d__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv_transpose2d.input', (input, weight, bias, stride, padding, output_padding, groups, dilation))
+    return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+K_conv_transpose3d__input = {}
+def conv_transpose3d__input(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), groups=1, dilation=(1, 1, 1)):
+    stride = as_ints('aten::conv_transpose3d.input', 'stride', stride, 3)
+    padding = as_ints('aten::conv_transpose3d.input', 'padding', padding, 3)
+    output_padding = as_ints('aten::conv_transpose3d.input', 'output_padding', output_padding, 3)
+    if groups.__class__ is not int: groups = as_int('aten::conv_transpose3d.input', 'groups', groups)
+    dilation = as_ints('aten::conv_transpose3d.input', 'dilation', dilation, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conv_transpose3d__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conv_transpose3d.input', (input, weight, bias, stride, padding, output_padding, groups, dilation))
+    return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+K_im2col = {}
+def im2col(self, kernel_size, dilation, padding, stride):
+    kernel_size = as_ints('aten::im2col', 'kernel_size', kernel_size, 2)
+    dilation = as_ints('aten::im2col', 'dilation', dilation, 2)
+    padding = as_ints('aten::im2col', 'padding', padding, 2)
+    stride = as_ints('aten::im2col', 'stride', stride, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_im2col[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::im2col', (self, kernel_size, dilation, padding, stride))
+    return kernel(ks, self, kernel_size, dilation, padding, stride)
+
+K_im2col__out = {}
+def im2col__out(self, kernel_size, dilation, padding, stride, *, out):
+    kernel_size = as_ints('aten::im2col.out', 'kernel_size', kernel_size, 2)
+    dilation = as_ints('aten::im2col.out', 'dilation', dilation, 2)
+    padding = as_ints('aten::im2col.out', 'padding', padding, 2)
+    stride = as_ints('aten::im2col.out', 'stride', stride, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_im2col__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::im2col.out', (self, kernel_size, dilation, padding, stride, out))
+    return kernel(ks, self, kernel_size, dilation, padding, stride, out)
+
+K_col2im = {}
+def col2im(self, output_size, kernel_size, dilation, padding, stride):
+    output_size = as_ints('aten::col2im', 'output_size', output_size, 2)
+    kernel_size = as_ints('aten::col2im', 'kernel_size', kernel_size, 2)
+    dilation = as_ints('aten::col2im', 'dilation', dilation, 2)
+    padding = as_ints('aten::col2im', 'padding', padding, 2)
+    stride = as_ints('aten::col2im', 'stride', stride, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_col2im[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::col2im', (self, output_size, kernel_size, dilation, padding, stride))
+    return kernel(ks, self, output_size, kernel_size, dilation, padding, stride)
+
+K_col2im__out = {}
+def col2im__out(self, output_size, kernel_size, dilation, padding, stride, *, out):
+    output_size = as_ints('aten::col2im.out', 'output_size', output_size, 2)
+    kernel_size = as_ints('aten::col2im.out', 'kernel_size', kernel_size, 2)
+    dilation = as_ints('aten::col2im.out', 'dilation', dilation, 2)
+    padding = as_ints('aten::col2im.out', 'padding', padding, 2)
+    stride = as_ints('aten::col2im.out', 'stride', stride, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_col2im__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::col2im.out', (self, output_size, kernel_size, dilation, padding, stride, out))
+    return kernel(ks, self, output_size, kernel_size, dilation, padding, stride, out)
+
+K_max_pool2d_with_indices = {}
+def max_pool2d_with_indices(self, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool2d_with_indices', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool2d_with_indices__out = {}
+def max_pool2d_with_indices__out(self, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, *, out, indices):
+    kernel_size = as_ints('aten::max_pool2d_with_indices.out', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices.out', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices.out', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices.out', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices.out', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices.out', (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
+
+K_max_pool3d_with_indices = {}
+def max_pool3d_with_indices(self, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool3d_with_indices', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool3d_with_indices__out = {}
+def max_pool3d_with_indices__out(self, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False, *, out, indices):
+    kernel_size = as_ints('aten::max_pool3d_with_indices.out', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices.out', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices.out', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices.out', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices.out', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices.out', (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
+
+K_max_pool1d_with_indices = {}
+def max_pool1d_with_indices(self, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool1d_with_indices', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d_with_indices', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d_with_indices', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d_with_indices', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d_with_indices', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool1d = {}
+def max_pool1d(self, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool2d = {}
+def max_pool2d(self, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool3d = {}
+def max_pool3d(self, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool2d_with_indices_backward = {}
+def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    kernel_size = as_ints('aten::max_pool2d_with_indices_backward', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices_backward', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices_backward', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices_backward', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices_backward', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices_backward', (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+K_max_pool2d_with_indices_backward__grad_input = {}
+def max_pool2d_with_indices_backward__grad_input(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, *, grad_input):
+    kernel_size = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices_backward.grad_input', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | indices.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices_backward.grad_input', (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, grad_input))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, grad_input)
+
+K_max_pool3d_with_indices_backward = {}
+def max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    kernel_size = as_ints('aten::max_pool3d_with_indices_backward', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices_backward', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices_backward', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices_backward', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices_backward', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices_backward', (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+K_avg_pool2d = {}
+def avg_pool2d(self, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    kernel_size = as_ints('aten::avg_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool2d__out = {}
+def avg_pool2d__out(self, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out):
+    kernel_size = as_ints('aten::avg_pool2d.out', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d.out', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d.out', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d.out', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d.out', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d.out', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d.out', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
+
+K_avg_pool3d = {}
+def avg_pool3d(self, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    kernel_size = as_ints('aten::avg_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool3d__out = {}
+def avg_pool3d__out(self, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out):
+    kernel_size = as_ints('aten::avg_pool3d.out', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d.out', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d.out', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d.out', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d.out', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d.out', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d.out', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
+
+K_avg_pool1d = {}
+def avg_pool1d(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True):
+    kernel_size = as_ints('aten::avg_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::avg_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::avg_pool1d', 'padding', padding, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool1d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool1d', 'count_include_pad', count_include_pad)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool1d', (self, kernel_size, stride, padding, ceil_mode, count_include_pad))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+K_avg_pool2d_backward = {}
+def avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    kernel_size = as_ints('aten::avg_pool2d_backward', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d_backward', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d_backward', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d_backward', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d_backward', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d_backward', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d_backward', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool2d_backward__grad_input = {}
+def avg_pool2d_backward__grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, *, grad_input):
+    kernel_size = as_ints('aten::avg_pool2d_backward.grad_input', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d_backward.grad_input', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d_backward.grad_input', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d_backward.grad_input', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d_backward.grad_input', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d_backward.grad_input', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d_backward.grad_input', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input)
+
+K_avg_pool3d_backward = {}
+def avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    kernel_size = as_ints('aten::avg_pool3d_backward', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d_backward', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d_backward', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d_backward', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d_backward', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d_backward', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d_backward', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool3d_backward__grad_input = {}
+def avg_pool3d_backward__grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, *, grad_input):
+    kernel_size = as_ints('aten::avg_pool3d_backward.grad_input', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d_backward.grad_input', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d_backward.grad_input', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d_backward.grad_input', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d_backward.grad_input', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d_backward.grad_input', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d_backward.grad_input', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input)
+
+K__adaptive_avg_pool2d = {}
+def _adaptive_avg_pool2d(self, output_size):
+    output_size = as_ints('aten::_adaptive_avg_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K__adaptive_avg_pool2d__out = {}
+def _adaptive_avg_pool2d__out(self, output_size, *, out):
+    output_size = as_ints('aten::_adaptive_avg_pool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K__adaptive_avg_pool3d = {}
+def _adaptive_avg_pool3d(self, output_size):
+    output_size = as_ints('aten::_adaptive_avg_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K__adaptive_avg_pool3d__out = {}
+def _adaptive_avg_pool3d__out(self, output_size, *, out):
+    output_size = as_ints('aten::_adaptive_avg_pool3d.out', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K__adaptive_avg_pool2d_backward = {}
+def _adaptive_avg_pool2d_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K__adaptive_avg_pool2d_backward__out = {}
+def _adaptive_avg_pool2d_backward__out(grad_output, self, *, out):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d_backward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d_backward.out', (grad_output, self, out))
+    return kernel(ks, grad_output, self, out)
+
+K__adaptive_avg_pool3d_backward = {}
+def _adaptive_avg_pool3d_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K__adaptive_avg_pool3d_backward__out = {}
+def _adaptive_avg_pool3d_backward__out(grad_output, self, *, out):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d_backward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d_backward.out', (grad_output, self, out))
+    return kernel(ks, grad_output, self, out)
+
+K_adaptive_avg_pool1d = {}
+def adaptive_avg_pool1d(self, output_size):
+    output_size = as_ints('aten::adaptive_avg_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool1d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_avg_pool2d = {}
+def adaptive_avg_pool2d(self, output_size):
+    output_size = as_ints('aten::adaptive_avg_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool2d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_avg_pool3d = {}
+def adaptive_avg_pool3d(self, output_size):
+    output_size = as_ints('aten::adaptive_avg_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool3d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_max_pool2d = {}
+def adaptive_max_pool2d(self, output_size):
+    output_size = as_ints('aten::adaptive_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool2d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_max_pool2d__out = {}
+def adaptive_max_pool2d__out(self, output_size, *, out, indices):
+    output_size = as_ints('aten::adaptive_max_pool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool2d.out', (self, output_size, out, indices))
+    return kernel(ks, self, output_size, out, indices)
+
+K_adaptive_max_pool3d = {}
+def adaptive_max_pool3d(self, output_size):
+    output_size = as_ints('aten::adaptive_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool3d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_max_pool3d__out = {}
+def adaptive_max_pool3d__out(self, output_size, *, out, indices):
+    output_size = as_ints('aten::adaptive_max_pool3d.out', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool3d.out', (self, output_size, out, indices))
+    return kernel(ks, self, output_size, out, indices)
+
+K_adaptive_max_pool1d = {}
+def adaptive_max_pool1d(self, output_size):
+    output_size = as_ints('aten::adaptive_max_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool1d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_fractional_max_pool2d = {}
+def fractional_max_pool2d(self, kernel_size, output_size, random_samples):
+    kernel_size = as_ints('aten::fractional_max_pool2d', 'kernel_size', kernel_size, 2)
+    output_size = as_ints('aten::fractional_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool2d', (self, kernel_size, output_size, random_samples))
+    return kernel(ks, self, kernel_size, output_size, random_samples)
+
+K_fractional_max_pool2d__output = {}
+def fractional_max_pool2d__output(self, kernel_size, output_size, random_samples, *, output, indices):
+    kernel_size = as_ints('aten::fractional_max_pool2d.output', 'kernel_size', kernel_size, 2)
+    output_size = as_ints('aten::fractional_max_pool2d.output', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys | output.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool2d__output[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool2d.output', (self, kernel_size, output_size, random_samples, output, indices))
+    return kernel(ks, self, kernel_size, output_size, random_samples, output, indices)
+
+K_fractional_max_pool3d = {}
+def fractional_max_pool3d(self, kernel_size, output_size, random_samples):
+    kernel_size = as_ints('aten::fractional_max_pool3d', 'kernel_size', kernel_size, 3)
+    output_size = as_ints('aten::fractional_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool3d', (self, kernel_size, output_size, random_samples))
+    return kernel(ks, self, kernel_size, output_size, random_samples)
+
+K_fractional_max_pool3d__output = {}
+def fractional_max_pool3d__output(self, kernel_size, output_size, random_samples, *, output, indices):
+    kernel_size = as_ints('aten::fractional_max_pool3d.output', 'kernel_size', kernel_size, 3)
+    output_size = as_ints('aten::fractional_max_pool3d.output', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys | output.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool3d__output[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool3d.output', (self, kernel_size, output_size, random_samples, output, indices))
+    return kernel(ks, self, kernel_size, output_size, random_samples, output, indices)
+
+K_max_unpool2d = {}
+def max_unpool2d(self, indices, output_size):
+    output_size = as_ints('aten::max_unpool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool2d', (self, indices, output_size))
+    return kernel(ks, self, indices, output_size)
+
+K_max_unpool3d = {}
+def max_unpool3d(self, indices, output_size, stride, padding):
+    output_size = as_ints('aten::max_unpool3d', 'output_size', output_size, 3)
+    stride = as_ints('aten::max_unpool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_unpool3d', 'padding', padding, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool3d', (self, indices, output_size, stride, padding))
+    return kernel(ks, self, indices, output_size, stride, padding)
+
 K_mm = {}
 def mm(self, mat2):
     state = DISPATCH()
@@ -6816,6 +7801,96 @@ def native_dropout_backward__out(grad_output, mask, scale, *, out):
         return miss('aten::native_dropout_backward.out', (grad_output, mask, scale, out))
     return kernel(ks, grad_output, mask, scale, out)
 
+K_avg_pool1d__out = {}
+def avg_pool1d__out(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, *, out):
+    kernel_size = as_ints('aten::avg_pool1d.out', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::avg_pool1d.out', 'stride', stride, 1)
+    padding = as_ints('aten::avg_pool1d.out', 'padding', padding, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool1d.out', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool1d.out', 'count_include_pad', count_include_pad)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool1d.out', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, out))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, out)
+
+K_adaptive_avg_pool1d__out = {}
+def adaptive_avg_pool1d__out(self, output_size, *, out):
+    output_size = as_ints('aten::adaptive_avg_pool1d.out', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool1d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K_adaptive_avg_pool2d__out = {}
+def adaptive_avg_pool2d__out(self, output_size, *, out):
+    output_size = as_ints('aten::adaptive_avg_pool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool2d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K_adaptive_avg_pool3d__out = {}
+def adaptive_avg_pool3d__out(self, output_size, *, out):
+    output_size = as_ints('aten::adaptive_avg_pool3d.out', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool3d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K_max_unpool2d__out = {}
+def max_unpool2d__out(self, indices, output_size, *, out):
+    output_size = as_ints('aten::max_unpool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool2d.out', (self, indices, output_size, out))
+    return kernel(ks, self, indices, output_size, out)
+
+K_max_unpool3d__out = {}
+def max_unpool3d__out(self, indices, output_size, stride, padding, *, out):
+    output_size = as_ints('aten::max_unpool3d.out', 'output_size', output_size, 3)
+    stride = as_ints('aten::max_unpool3d.out', 'stride', stride, 3)
+    padding = as_ints('aten::max_unpool3d.out', 'padding', padding, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool3d.out', (self, indices, output_size, stride, padding, out))
+    return kernel(ks, self, indices, output_size, stride, padding, out)
+
 K__unsafe_view__out = {}
 def _unsafe_view__out(self, size, *, out):
     size = as_ints('aten::_unsafe_view.out', 'size', size)
@@ -7524,6 +8599,64 @@ OPERATORS = (
     ('aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', dropout_, K_dropout_, ('nondeterministic_seeded',), True, True),
     ('aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)', native_dropout, K_native_dropout, ('nondeterministic_seeded',), True, True),
     ('aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor', native_dropout_backward, K_native_dropout_backward, ('pointwise',), True, True),
+    ('aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor', convolution, K_convolution, (), True, True),
+    ('aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)', convolution__out, K_convolution__out, (), True, True),
+    ('aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', convolution_backward, K_convolution_backward, (), True, True),
+    ('aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] dilation=1, SymInt groups=1) -> Tensor', conv1d, K_conv1d, (), True, True),
+    ('aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] dilation=1, SymInt groups=1) -> Tensor', conv2d, K_conv2d, (), True, True),
+    ('aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] dilation=1, SymInt groups=1) -> Tensor', conv3d, K_conv3d, (), True, True),
+    ('aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, str padding="valid", SymInt[1] dilation=1, SymInt groups=1) -> Tensor', conv1d__padding, K_conv1d__padding, (), True, True),
+    ('aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, str padding="valid", SymInt[2] dilation=1, SymInt groups=1) -> Tensor', conv2d__padding, K_conv2d__padding, (), True, True),
+    ('aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, str padding="valid", SymInt[3] dilation=1, SymInt groups=1) -> Tensor', conv3d__padding, K_conv3d__padding, (), True, True),
+    ('aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=1, SymInt[1] padding=0, SymInt[1] output_padding=0, SymInt groups=1, SymInt[1] dilation=1) -> Tensor', conv_transpose1d, K_conv_transpose1d, (), True, True),
+    ('aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=1, SymInt[2] padding=0, SymInt[2] output_padding=0, SymInt groups=1, SymInt[2] dilation=1) -> Tensor', conv_transpose2d__input, K_conv_transpose2d__input, (), True, True),
+    ('aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=1, SymInt[3] padding=0, SymInt[3] output_padding=0, SymInt groups=1, SymInt[3] dilation=1) -> Tensor', conv_transpose3d__input, K_conv_transpose3d__input, (), True, True),
+    ('aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', im2col, K_im2col, (), True, True),
+    ('aten::im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', im2col__out, K_im2col__out, (), True, True),
+    ('aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', col2im, K_col2im, (), True, True),
+    ('aten::col2im.out(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', col2im__out, K_col2im__out, (), True, True),
+    ('aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', max_pool2d_with_indices, K_max_pool2d_with_indices, (), True, True),
+    ('aten::max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', max_pool2d_with_indices__out, K_max_pool2d_with_indices__out, (), True, True),
+    ('aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', max_pool3d_with_indices, K_max_pool3d_with_indices, (), True, True),
+    ('aten::max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', max_pool3d_with_indices__out, K_max_pool3d_with_indices__out, (), True, True),
+    ('aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', max_pool1d_with_indices, K_max_pool1d_with_indices, (), True, True),
+    ('aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor', max_pool1d, K_max_pool1d, (), True, True),
+    ('aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor', max_pool2d, K_max_pool2d, (), True, True),
+    ('aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor', max_pool3d, K_max_pool3d, (), True, True),
+    ('aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor', max_pool2d_with_indices_backward, K_max_pool2d_with_indices_backward, (), True, True),
+    ('aten::max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)', max_pool2d_with_indices_backward__grad_input, K_max_pool2d_with_indices_backward__grad_input, (), True, True),
+    ('aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor', max_pool3d_with_indices_backward, K_max_pool3d_with_indices_backward, (), True, True),
+    ('aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', avg_pool2d, K_avg_pool2d, (), True, True),
+    ('aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', avg_pool2d__out, K_avg_pool2d__out, (), True, True),
+    ('aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', avg_pool3d, K_avg_pool3d, (), True, True),
+    ('aten::avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', avg_pool3d__out, K_avg_pool3d__out, (), True, True),
+    ('aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor', avg_pool1d, K_avg_pool1d, (), True, True),
+    ('aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', avg_pool2d_backward, K_avg_pool2d_backward, (), True, True),
+    ('aten::avg_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> Tensor(a!)', avg_pool2d_backward__grad_input, K_avg_pool2d_backward__grad_input, (), True, True),
+    ('aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', avg_pool3d_backward, K_avg_pool3d_backward, (), True, True),
+    ('aten::avg_pool3d_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> Tensor(a!)', avg_pool3d_backward__grad_input, K_avg_pool3d_backward__grad_input, (), True, True),
+    ('aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor', _adaptive_avg_pool2d, K__adaptive_avg_pool2d, (), True, True),
+    ('aten::_adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', _adaptive_avg_pool2d__out, K__adaptive_avg_pool2d__out, (), True, True),
+    ('aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor', _adaptive_avg_pool3d, K__adaptive_avg_pool3d, (), True, True),
+    ('aten::_adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *, Tensor(a!) out) -> Tensor(a!)', _adaptive_avg_pool3d__out, K__adaptive_avg_pool3d__out, (), True, True),
+    ('aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor', _adaptive_avg_pool2d_backward, K__adaptive_avg_pool2d_backward, (), True, True),
+    ('aten::_adaptive_avg_pool2d_backward.out(Tensor grad_output, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', _adaptive_avg_pool2d_backward__out, K__adaptive_avg_pool2d_backward__out, (), True, True),
+    ('aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor', _adaptive_avg_pool3d_backward, K__adaptive_avg_pool3d_backward, (), True, True),
+    ('aten::_adaptive_avg_pool3d_backward.out(Tensor grad_output, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', _adaptive_avg_pool3d_backward__out, K__adaptive_avg_pool3d_backward__out, (), True, True),
+    ('aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor', adaptive_avg_pool1d, K_adaptive_avg_pool1d, (), True, True),
+    ('aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor', adaptive_avg_pool2d, K_adaptive_avg_pool2d, (), True, True),
+    ('aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor', adaptive_avg_pool3d, K_adaptive_avg_pool3d, (), True, True),
+    ('aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)', adaptive_max_pool2d, K_adaptive_max_pool2d, (), True, True),
+    ('aten::adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', adaptive_max_pool2d__out, K_adaptive_max_pool2d__out, (), True, True),
+    ('aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)', adaptive_max_pool3d, K_adaptive_max_pool3d, (), True, True),
+    ('aten::adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', adaptive_max_pool3d__out, K_adaptive_max_pool3d__out, (), True, True),
+    ('aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)', adaptive_max_pool1d, K_adaptive_max_pool1d, (), True, True),
+    ('aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)', fractional_max_pool2d, K_fractional_max_pool2d, (), True, True),
+    ('aten::fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', fractional_max_pool2d__output, K_fractional_max_pool2d__output, (), True, True),
+    ('aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)', fractional_max_pool3d, K_fractional_max_pool3d, (), True, True),
+    ('aten::fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', fractional_max_pool3d__output, K_fractional_max_pool3d__output, (), True, True),
+    ('aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor', max_unpool2d, K_max_unpool2d, (), True, True),
+    ('aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor', max_unpool3d, K_max_unpool3d, (), True, True),
     ('aten::mm(Tensor self, Tensor mat2) -> Tensor', mm, K_mm, (), True, True),
     ('aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', mm__out, K_mm__out, (), True, True),
     ('aten::bmm(Tensor self, Tensor mat2) -> Tensor', bmm, K_bmm, (), True, True),
@@ -7701,6 +8834,12 @@ OPERATORS = (
     ('aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', logsumexp__out, K_logsumexp__out, ('generated',), False, False),
     ('aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', native_dropout__out, K_native_dropout__out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::native_dropout_backward.out(Tensor grad_output, Tensor mask, float scale, *, Tensor(a!) out) -> Tensor(a!)', native_dropout_backward__out, K_native_dropout_backward__out, ('generated',), False, False),
+    ('aten::avg_pool1d.out(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, *, Tensor(a!) out) -> Tensor(a!)', avg_pool1d__out, K_avg_pool1d__out, ('generated',), False, False),
+    ('aten::adaptive_avg_pool1d.out(Tensor self, int[1] output_size, *, Tensor(a!) out) -> Tensor(a!)', adaptive_avg_pool1d__out, K_adaptive_avg_pool1d__out, ('generated',), False, False),
+    ('aten::adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', adaptive_avg_pool2d__out, K_adaptive_avg_pool2d__out, ('generated',), False, False),
+    ('aten::adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *, Tensor(a!) out) -> Tensor(a!)', adaptive_avg_pool3d__out, K_adaptive_avg_pool3d__out, ('generated',), False, False),
+    ('aten::max_unpool2d.out(Tensor self, Tensor indices, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', max_unpool2d__out, K_max_unpool2d__out, ('generated',), False, False),
+    ('aten::max_unpool3d.out(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)', max_unpool3d__out, K_max_unpool3d__out, ('generated',), False, False),
     ('aten::_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', _unsafe_view__out, K__unsafe_view__out, ('generated',), False, False),
     ('aten::repeat.out(Tensor self, SymInt[] repeats, *, Tensor(a!) out) -> Tensor(a!)', repeat__out, K_repeat__out, ('generated',), False, False),
     ('aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', clone__out, K_clone__out, ('generated',), False, False),
@@ -7764,6 +8903,30 @@ KERNELS = (
     ('aten::dropout_', 'CompositeImplicitAutograd', 'turnout.native.composites.layers:dropout_'),
     ('aten::native_dropout', 'CompositeExplicitAutograd', 'turnout.native.composites.layers:native_dropout'),
     ('aten::native_dropout_backward', 'CompositeExplicitAutograd', 'turnout.native.composites.layers:native_dropout_backward'),
+    ('aten::convolution_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:convolution_backward'),
+    ('aten::conv1d', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv1d'),
+    ('aten::conv2d', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv2d'),
+    ('aten::conv3d', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv3d'),
+    ('aten::conv1d.padding', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv1d_padding'),
+    ('aten::conv2d.padding', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv2d_padding'),
+    ('aten::conv3d.padding', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv3d_padding'),
+    ('aten::conv_transpose1d', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv_transpose1d'),
+    ('aten::conv_transpose2d.input', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv_transpose2d'),
+    ('aten::conv_transpose3d.input', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv_transpose3d'),
+    ('aten::max_pool1d_with_indices', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool1d_with_indices'),
+    ('aten::max_pool1d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool1d'),
+    ('aten::max_pool2d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool2d'),
+    ('aten::max_pool3d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool3d'),
+    ('aten::max_pool2d_with_indices_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool_with_indices_backward'),
+    ('aten::max_pool2d_with_indices_backward.grad_input', 'CompositeExplicitAutograd', 'turnout.native.composites.pooling:max_pool2d_with_indices_backward_out'),
+    ('aten::max_pool3d_with_indices_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool_with_indices_backward'),
+    ('aten::avg_pool1d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:avg_pool1d'),
+    ('aten::adaptive_avg_pool1d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_avg_pool1d'),
+    ('aten::adaptive_avg_pool2d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_avg_pool2d'),
+    ('aten::adaptive_avg_pool3d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_avg_pool3d'),
+    ('aten::adaptive_max_pool1d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_max_pool1d'),
+    ('aten::max_unpool2d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_unpool2d'),
+    ('aten::max_unpool3d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_unpool3d'),
     ('aten::matmul', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:matmul'),
     ('aten::matmul.out', 'CompositeExplicitAutograd', 'turnout.native.composites.linalg:matmul_out'),
     ('aten::outer', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:outer'),
@@ -7894,6 +9057,12 @@ KERNELS = (
     ('aten::logsumexp.out', 'CompositeExplicitAutograd', 'autogen:out:aten::logsumexp'),
     ('aten::native_dropout.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout'),
     ('aten::native_dropout_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout_backward'),
+    ('aten::avg_pool1d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::avg_pool1d'),
+    ('aten::adaptive_avg_pool1d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool1d'),
+    ('aten::adaptive_avg_pool2d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool2d'),
+    ('aten::adaptive_avg_pool3d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool3d'),
+    ('aten::max_unpool2d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::max_unpool2d'),
+    ('aten::max_unpool3d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::max_unpool3d'),
     ('aten::_unsafe_view.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_unsafe_view'),
     ('aten::repeat.out', 'CompositeExplicitAutograd', 'autogen:out:aten::repeat'),
     ('aten::clone.out', 'CompositeExplicitAutograd', 'autogen:out:aten::clone'),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.shapes import indexing, linalg, losses, pointwise, reductions
+from turnout.shapes import convolutions, indexing, linalg, losses, pointwise, pooling, reductions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +108,24 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "nll_loss_backward.grad_input": losses.nll_loss_backward,
     "mse_loss.out": losses.mse_loss,
     "mse_loss_backward.grad_input": losses.mse_loss_backward,
+    # convolutions and pooling
+    "convolution.out": convolutions.convolution,
+    "im2col.out": convolutions.im2col,
+    "col2im.out": convolutions.col2im,
+    "max_pool2d_with_indices.out": pooling.max_pool2d,
+    "max_pool3d_with_indices.out": pooling.max_pool3d,
+    "avg_pool2d.out": pooling.avg_pool2d,
+    "avg_pool3d.out": pooling.avg_pool3d,
+    "avg_pool2d_backward.grad_input": pooling.avg_pool2d_backward,
+    "avg_pool3d_backward.grad_input": pooling.avg_pool3d_backward,
+    "_adaptive_avg_pool2d.out": pooling.adaptive_avg_pool2d,
+    "_adaptive_avg_pool3d.out": pooling.adaptive_avg_pool3d,
+    "_adaptive_avg_pool2d_backward.out": pooling.adaptive_avg_pool2d_backward,
+    "_adaptive_avg_pool3d_backward.out": pooling.adaptive_avg_pool3d_backward,
+    "adaptive_max_pool2d.out": pooling.adaptive_max_pool2d,
+    "adaptive_max_pool3d.out": pooling.adaptive_max_pool3d,
+    "fractional_max_pool2d.output": pooling.fractional_max_pool2d,
+    "fractional_max_pool3d.output": pooling.fractional_max_pool3d,
     # linalg
     "mm.out": linalg.mm,
     "bmm.out": linalg.bmm,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import indexing, linalg, losses, pointwise, reductions
+from turnout_arrays import convolutions, indexing, linalg, losses, pointwise, pooling, reductions
 
-MODULES = (pointwise, reductions, linalg, losses, indexing)
+MODULES = (pointwise, reductions, linalg, losses, convolutions, pooling, indexing)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

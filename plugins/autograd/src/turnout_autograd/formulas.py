@@ -438,3 +438,20 @@ def gathered(grad: Tensor, dim: int, positions: Tensor, shape: Ints) -> Tensor:
         if have != want:
             found = slice_backward(found, (*found.shape[:d], want, *found.shape[d + 1 :]), d, 0, have, 1)
     return found
+
+
+# Those of layers, images and normalisation stand in a module of their own.
+from turnout_autograd.layer_formulas import (  # noqa: E402
+    adaptive_avg_pool2d as adaptive_avg_pool2d,
+    adaptive_avg_pool2d_backward as adaptive_avg_pool2d_backward,
+    adaptive_avg_pool3d as adaptive_avg_pool3d,
+    adaptive_avg_pool3d_backward as adaptive_avg_pool3d_backward,
+    avg_pool2d as avg_pool2d,
+    avg_pool2d_backward as avg_pool2d_backward,
+    avg_pool3d as avg_pool3d,
+    avg_pool3d_backward as avg_pool3d_backward,
+    col2im as col2im,
+    convolution_backward as convolution_backward,
+    im2col as im2col,
+    placed_grad as placed_grad,
+)

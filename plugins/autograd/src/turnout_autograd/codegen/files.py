@@ -40,7 +40,7 @@ GRAD = _GRAD.get
 
 
 def formula_functions() -> frozenset[str]:
-    """The names that `formulas.py` defines for formulas."""
+    """The names that `formulas.py` defines for formulas, or has from its second half, `layer_formulas.py`."""
     tree = ast.parse((PACKAGE / "formulas.py").read_text(encoding="utf-8"))
     found: set[str] = set()
     for node in tree.body:
@@ -48,6 +48,8 @@ def formula_functions() -> frozenset[str]:
             found.add(node.name)
         elif isinstance(node, ast.Assign):
             found.update(t.id for t in node.targets if isinstance(t, ast.Name))
+        elif isinstance(node, ast.ImportFrom) and node.module == "turnout_autograd.layer_formulas":
+            found.update(alias.asname or alias.name for alias in node.names)
     return frozenset(name for name in found if not name.startswith("_"))
 
 

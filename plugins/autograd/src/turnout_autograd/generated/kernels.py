@@ -11,12 +11,22 @@ from turnout.keys import TRACKED
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
+    adaptive_avg_pool2d,
+    adaptive_avg_pool2d_backward,
+    adaptive_avg_pool3d,
+    adaptive_avg_pool3d_backward,
     as_strided_grad,
+    avg_pool2d,
+    avg_pool2d_backward,
+    avg_pool3d,
+    avg_pool3d_backward,
     cat_grad,
     clamp_grad,
     clamp_grad_max,
     clamp_grad_min,
+    col2im,
     conj,
+    convolution_backward,
     count,
     count_of,
     cumsum_grad,
@@ -28,6 +38,7 @@ from turnout_autograd.formulas import (
     gathered,
     gelu_backward,
     gelu_second_grad,
+    im2col,
     index,
     index_select_grad,
     inverse,
@@ -40,6 +51,7 @@ from turnout_autograd.formulas import (
     native_dropout_backward,
     nll_loss,
     nll_loss_backward,
+    placed_grad,
     pow_grad,
     pow_grad_exponent,
     pow_grad_exponent_scalar,
@@ -2158,6 +2170,340 @@ class NativeDropoutBackwardBackward0(Node):
 
     def release(node):
         node.mask = FREED
+
+
+class ConvolutionBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'dilation', 'groups', 'output_padding', 'padding', 'stride', 'transposed', 'metas')
+    op_name = 'aten::convolution'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = node.weight
+            s = weight.storage
+            if (weight.ver if s is None else s.ver) != node.weight_version:
+                spoiled(node, 'weight', weight, node.weight_version)
+            dilation = node.dilation
+            groups = node.groups
+            output_padding = node.output_padding
+            padding = node.padding
+            stride = node.stride
+            transposed = node.transposed
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+
+
+class Im2colBackward0(Node):
+    __slots__ = ('self_shape', 'dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::im2col'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = col2im(grad, self_shape[-2:], kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class Col2imBackward0(Node):
+    __slots__ = ('dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::col2im'
+    unary = True
+
+    def backward(node, grad, edges):
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = im2col(grad, kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class MaxPool2dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool2d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class MaxPool3dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool3d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool2dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AvgPool3dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool2d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool3d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool2dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool2d(grad, grad_output_shape[-2:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool3dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool3d(grad, grad_output_shape[-3:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AdaptiveMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
 
 
 class MmBackward0(Node):
@@ -9067,6 +9413,683 @@ def kernel_of_native_dropout_backward(op):
     return kernel
 
 
+def kernel_of_convolution(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node = ConvolutionBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        s = weight.storage
+        node.weight_version = weight.ver if s is None else s.ver
+        node.dilation = dilation
+        node.groups = groups
+        node.output_padding = output_padding
+        node.padding = padding
+        node.stride = stride
+        node.transposed = transposed
+        result = call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node.metas = unlike(result, input, weight, bias)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::convolution'
+    return kernel
+
+
+def kernel_of_im2col(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        node = Im2colBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::im2col'
+    return kernel
+
+
+def kernel_of_col2im(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        node = Col2imBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, output_size, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::col2im'
+    return kernel
+
+
+def kernel_of_max_pool2d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool2dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool2d_with_indices'
+    return kernel
+
+
+def kernel_of_max_pool3d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool3dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool3d_with_indices'
+    return kernel
+
+
+def kernel_of_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d'
+    return kernel
+
+
+def kernel_of_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d'
+    return kernel
+
+
+def kernel_of_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool2d'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool3d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool2d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool3d'
+    return kernel
+
+
 def kernel_of_mm(op):
     cache = op.cache
     resolve = op.resolve
@@ -11777,6 +12800,23 @@ KERNELS = {
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
+    'aten::convolution': kernel_of_convolution,
+    'aten::im2col': kernel_of_im2col,
+    'aten::col2im': kernel_of_col2im,
+    'aten::max_pool2d_with_indices': kernel_of_max_pool2d_with_indices,
+    'aten::max_pool3d_with_indices': kernel_of_max_pool3d_with_indices,
+    'aten::avg_pool2d': kernel_of_avg_pool2d,
+    'aten::avg_pool3d': kernel_of_avg_pool3d,
+    'aten::avg_pool2d_backward': kernel_of_avg_pool2d_backward,
+    'aten::avg_pool3d_backward': kernel_of_avg_pool3d_backward,
+    'aten::_adaptive_avg_pool2d': kernel_of__adaptive_avg_pool2d,
+    'aten::_adaptive_avg_pool3d': kernel_of__adaptive_avg_pool3d,
+    'aten::_adaptive_avg_pool2d_backward': kernel_of__adaptive_avg_pool2d_backward,
+    'aten::_adaptive_avg_pool3d_backward': kernel_of__adaptive_avg_pool3d_backward,
+    'aten::adaptive_max_pool2d': kernel_of_adaptive_max_pool2d,
+    'aten::adaptive_max_pool3d': kernel_of_adaptive_max_pool3d,
+    'aten::fractional_max_pool2d': kernel_of_fractional_max_pool2d,
+    'aten::fractional_max_pool3d': kernel_of_fractional_max_pool3d,
     'aten::mm': kernel_of_mm,
     'aten::bmm': kernel_of_bmm,
     'aten::mv': kernel_of_mv,
