@@ -17,13 +17,16 @@ from turnout.calling import (
 )
 from turnout.generated.operators import (
     abs__out as op_abs__out, adaptive_avg_pool1d__out as op_adaptive_avg_pool1d__out, addcmul__out as op_addcmul__out,
-    addmm__out as op_addmm__out, amax__out as op_amax__out, amin__out as op_amin__out, argmax__out as op_argmax__out,
-    argmin__out as op_argmin__out, atan2__out as op_atan2__out, avg_pool1d__out as op_avg_pool1d__out,
-    bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out, cat__out as op_cat__out,
-    ceil__out as op_ceil__out, clone__out as op_clone__out, convolution__out as op_convolution__out,
-    cos__out as op_cos__out, cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out,
-    exp__out as op_exp__out, expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out,
-    full__out as op_full__out, gather__out as op_gather__out, index__Tensor_out as op_index__Tensor_out,
+    addmm__out as op_addmm__out, affine_grid_generator__out as op_affine_grid_generator__out,
+    amax__out as op_amax__out, amin__out as op_amin__out, argmax__out as op_argmax__out, argmin__out as op_argmin__out,
+    atan2__out as op_atan2__out, avg_pool1d__out as op_avg_pool1d__out, bitwise_not__out as op_bitwise_not__out,
+    bmm__out as op_bmm__out, cat__out as op_cat__out, ceil__out as op_ceil__out,
+    channel_shuffle__out as op_channel_shuffle__out, clone__out as op_clone__out,
+    constant_pad_nd__out as op_constant_pad_nd__out, convolution__out as op_convolution__out, cos__out as op_cos__out,
+    cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out, exp__out as op_exp__out,
+    expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out, full__out as op_full__out,
+    gather__out as op_gather__out, grid_sampler_2d__out as op_grid_sampler_2d__out,
+    grid_sampler_3d__out as op_grid_sampler_3d__out, index__Tensor_out as op_index__Tensor_out,
     index_add__out as op_index_add__out, index_put__out as op_index_put__out,
     index_select__out as op_index_select__out, isnan__out as op_isnan__out, lerp__Scalar_out as op_lerp__Scalar_out,
     linspace__out as op_linspace__out, log1p__out as op_log1p__out, log__out as op_log__out,
@@ -31,34 +34,39 @@ from turnout.generated.operators import (
     logical_not__out as op_logical_not__out, logical_or__out as op_logical_or__out,
     logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out, matmul__out as op_matmul__out,
     maximum__out as op_maximum__out, minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
-    native_dropout__out as op_native_dropout__out, neg__out as op_neg__out, nonzero__out as op_nonzero__out,
-    ones__out as op_ones__out, outer__out as op_outer__out, reciprocal__out as op_reciprocal__out,
-    relu__out as op_relu__out, round__out as op_round__out, rsqrt__out as op_rsqrt__out,
-    scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out,
-    sigmoid__out as op_sigmoid__out, sign__out as op_sign__out, sin__out as op_sin__out,
-    softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out, stack__out as op_stack__out,
-    take_along_dim__out as op_take_along_dim__out, tanh__out as op_tanh__out, topk__values as op_topk__values,
-    tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out, zeros__out as op_zeros__out,
+    native_dropout__out as op_native_dropout__out, native_group_norm__out as op_native_group_norm__out,
+    native_layer_norm__out as op_native_layer_norm__out, neg__out as op_neg__out, nonzero__out as op_nonzero__out,
+    ones__out as op_ones__out, outer__out as op_outer__out, pixel_shuffle__out as op_pixel_shuffle__out,
+    pixel_unshuffle__out as op_pixel_unshuffle__out, reciprocal__out as op_reciprocal__out, relu__out as op_relu__out,
+    round__out as op_round__out, rsqrt__out as op_rsqrt__out, scalar_tensor__out as op_scalar_tensor__out,
+    scatter_add__out as op_scatter_add__out, sigmoid__out as op_sigmoid__out, sign__out as op_sign__out,
+    sin__out as op_sin__out, softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out,
+    stack__out as op_stack__out, take_along_dim__out as op_take_along_dim__out, tanh__out as op_tanh__out,
+    topk__values as op_topk__values, tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out,
+    zeros__out as op_zeros__out,
 )
 from turnout.generated.operators import (
-    K_abs, K_abs_, K_adaptive_avg_pool1d, K_adaptive_max_pool1d, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all,
-    K_amax, K_amin, K_any, K_argmax, K_argmin, K_as_strided, K_atan2, K_avg_pool1d, K_bernoulli, K_bitwise_and__Tensor,
-    K_bitwise_not, K_bitwise_or__Tensor, K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chunk, K_clone,
+    K_abs, K_abs_, K_adaptive_avg_pool1d, K_adaptive_max_pool1d, K_add__Tensor, K_addcmul, K_addmm,
+    K_affine_grid_generator, K_alias, K_all, K_amax, K_amin, K_any, K_argmax, K_argmin, K_as_strided, K_atan2,
+    K_avg_pool1d, K_batch_norm, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor,
+    K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_channel_shuffle, K_chunk, K_clone, K_constant_pad_nd,
     K_conv_transpose1d, K_conv_transpose2d__input, K_conv_transpose3d__input, K_convolution, K_cos, K_cos_, K_cumsum,
     K_detach, K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format,
     K_empty_like, K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor,
     K_fill___Tensor, K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather,
-    K_ge__Tensor, K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan,
-    K_layer_norm, K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int,
-    K_logical_and, K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor,
-    K_masked_select, K_matmul, K_max_pool1d, K_max_pool1d_with_indices, K_max_pool2d, K_max_pool3d, K_maximum, K_mean,
-    K_minimum, K_mm, K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg, K_neg_, K_nonzero, K_ones,
-    K_ones_like, K_outer, K_permute, K_pow__Tensor_Tensor, K_prod, K_rand_like, K_randn_like, K_reciprocal,
-    K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_, K_rsqrt, K_rsqrt_,
-    K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_,
-    K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze, K_stack,
-    K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu, K_trunc,
-    K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
+    K_ge__Tensor, K_grid_sampler, K_grid_sampler_2d, K_grid_sampler_3d, K_group_norm, K_gt__Tensor, K_index__Tensor,
+    K_index_add, K_index_put, K_index_put_, K_index_select, K_instance_norm, K_isnan, K_layer_norm, K_le__Tensor,
+    K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logical_and, K_logical_not,
+    K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor, K_masked_select, K_matmul,
+    K_max_pool1d, K_max_pool1d_with_indices, K_max_pool2d, K_max_pool3d, K_maximum, K_mean, K_minimum, K_mm,
+    K_mul__Tensor, K_mv, K_narrow, K_native_batch_norm, K_native_dropout, K_native_group_norm, K_native_layer_norm,
+    K_ne__Tensor, K_neg, K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute, K_pixel_shuffle,
+    K_pixel_unshuffle, K_pow__Tensor_Tensor, K_prod, K_rand_like, K_randn_like, K_reciprocal, K_reciprocal_, K_relu,
+    K_relu_, K_remainder__Tensor, K_reshape, K_rms_norm, K_round, K_round_, K_rsqrt, K_rsqrt_, K_rsub__Tensor,
+    K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_, K_slice__Tensor,
+    K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze, K_stack, K_sub__Tensor, K_sum,
+    K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu, K_trunc, K_trunc_, K_unbind__int,
+    K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
 )
 
 P_add = packet('aten', 'add')
@@ -223,6 +231,24 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     if kernel is None:
         return miss('aten::addmm', (input, mat1, mat2, beta, alpha))
     return kernel(ks, input, mat1, mat2, beta, alpha)
+
+
+def affine_grid_generator(theta, size, align_corners, *, out=None):
+    """aten::affine_grid_generator, aten::affine_grid_generator.out"""
+    if out is not None:
+        return op_affine_grid_generator__out(theta, size, align_corners, out=out)
+    size = as_ints('aten::affine_grid_generator', 'size', size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::affine_grid_generator', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = theta.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_affine_grid_generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::affine_grid_generator', (theta, size, align_corners))
+    return kernel(ks, theta, size, align_corners)
 
 
 def alias(input):
@@ -418,6 +444,32 @@ def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, cou
     return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    """aten::batch_norm"""
+    if training.__class__ is not bool: training = as_bool('aten::batch_norm', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::batch_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::batch_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::batch_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_batch_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::batch_norm', (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
+
+
 def bernoulli(input, *args, **kwargs):
     """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out"""
     if args or kwargs:
@@ -572,6 +624,23 @@ def ceil_(input):
     return kernel(ks, input)
 
 
+def channel_shuffle(input, groups, *, out=None):
+    """aten::channel_shuffle, aten::channel_shuffle.out"""
+    if out is not None:
+        return op_channel_shuffle__out(input, groups, out=out)
+    if groups.__class__ is not int: groups = as_int('aten::channel_shuffle', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_channel_shuffle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::channel_shuffle', (input, groups))
+    return kernel(ks, input, groups)
+
+
 def chunk(input, chunks, dim=0):
     """aten::chunk"""
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
@@ -620,6 +689,24 @@ def clone(input, *, memory_format=None, out=None):
     if kernel is None:
         return miss('aten::clone', (input, memory_format))
     return kernel(ks, input, memory_format)
+
+
+def constant_pad_nd(input, pad, value=0, *, out=None):
+    """aten::constant_pad_nd, aten::constant_pad_nd.out"""
+    if out is not None:
+        return op_constant_pad_nd__out(input, pad, value, out=out)
+    pad = as_ints('aten::constant_pad_nd', 'pad', pad)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::constant_pad_nd', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_constant_pad_nd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::constant_pad_nd', (input, pad, value))
+    return kernel(ks, input, pad, value)
 
 
 def conv1d(*args, **kwargs):
@@ -1257,6 +1344,82 @@ def ge(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """aten::grid_sampler"""
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler', (input, grid, interpolation_mode, padding_mode, align_corners))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners, *, out=None):
+    """aten::grid_sampler_2d, aten::grid_sampler_2d.out"""
+    if out is not None:
+        return op_grid_sampler_2d__out(input, grid, interpolation_mode, padding_mode, align_corners, out=out)
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_2d', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_2d', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_2d', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler_2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler_2d', (input, grid, interpolation_mode, padding_mode, align_corners))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners, *, out=None):
+    """aten::grid_sampler_3d, aten::grid_sampler_3d.out"""
+    if out is not None:
+        return op_grid_sampler_3d__out(input, grid, interpolation_mode, padding_mode, align_corners, out=out)
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_3d', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_3d', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_3d', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler_3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler_3d', (input, grid, interpolation_mode, padding_mode, align_corners))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+    """aten::group_norm"""
+    if num_groups.__class__ is not int: num_groups = as_int('aten::group_norm', 'num_groups', num_groups)
+    if eps.__class__ is not float: eps = as_float('aten::group_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::group_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_group_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::group_norm', (input, num_groups, weight, bias, eps, cudnn_enabled))
+    return kernel(ks, input, num_groups, weight, bias, eps, cudnn_enabled)
+
+
 def gt(input, other, **kwargs):
     """aten::gt.Tensor, aten::gt.Scalar, aten::gt.Tensor_out, aten::gt.Scalar_out"""
     if kwargs:
@@ -1368,6 +1531,32 @@ def index_select(input, dim, index, *, out=None):
     if kernel is None:
         return miss('aten::index_select', (input, dim, index))
     return kernel(ks, input, dim, index)
+
+
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+    """aten::instance_norm"""
+    if use_input_stats.__class__ is not bool: use_input_stats = as_bool('aten::instance_norm', 'use_input_stats', use_input_stats)
+    if momentum.__class__ is not float: momentum = as_float('aten::instance_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::instance_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::instance_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_instance_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::instance_norm', (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled))
+    return kernel(ks, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled)
 
 
 def isnan(input, *, out=None):
@@ -1916,6 +2105,31 @@ def narrow(input, dim, start, length):
     return kernel(ks, input, dim, start, length)
 
 
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """aten::native_batch_norm"""
+    if training.__class__ is not bool: training = as_bool('aten::native_batch_norm', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::native_batch_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::native_batch_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_batch_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_batch_norm', (input, weight, bias, running_mean, running_var, training, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
 def native_dropout(input, p, train, *, out=None):
     """aten::native_dropout, aten::native_dropout.out"""
     if out is not None:
@@ -1933,6 +2147,55 @@ def native_dropout(input, p, train, *, out=None):
     if kernel is None:
         return miss('aten::native_dropout', (input, p, train))
     return kernel(ks, input, p, train)
+
+
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps, *, out=None):
+    """aten::native_group_norm, aten::native_group_norm.out"""
+    if out is not None:
+        out0, out1, out2 = out_tuple('aten::native_group_norm.out', out, 3)
+        return op_native_group_norm__out(input, weight, bias, N, C, HxW, group, eps, out0=out0, out1=out1, out2=out2)
+    if N.__class__ is not int: N = as_int('aten::native_group_norm', 'N', N)
+    if C.__class__ is not int: C = as_int('aten::native_group_norm', 'C', C)
+    if HxW.__class__ is not int: HxW = as_int('aten::native_group_norm', 'HxW', HxW)
+    if group.__class__ is not int: group = as_int('aten::native_group_norm', 'group', group)
+    if eps.__class__ is not float: eps = as_float('aten::native_group_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_group_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_group_norm', (input, weight, bias, N, C, HxW, group, eps))
+    return kernel(ks, input, weight, bias, N, C, HxW, group, eps)
+
+
+def native_layer_norm(input, normalized_shape, weight, bias, eps, *, out=None):
+    """aten::native_layer_norm, aten::native_layer_norm.out"""
+    if out is not None:
+        out0, out1, out2 = out_tuple('aten::native_layer_norm.out', out, 3)
+        return op_native_layer_norm__out(input, normalized_shape, weight, bias, eps, out0=out0, out1=out1, out2=out2)
+    normalized_shape = as_ints('aten::native_layer_norm', 'normalized_shape', normalized_shape)
+    if eps.__class__ is not float: eps = as_float('aten::native_layer_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_layer_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_layer_norm', (input, normalized_shape, weight, bias, eps))
+    return kernel(ks, input, normalized_shape, weight, bias, eps)
 
 
 def ne(input, other, **kwargs):
@@ -2074,6 +2337,40 @@ def permute(input, dims):
     if kernel is None:
         return miss('aten::permute', (input, dims))
     return kernel(ks, input, dims)
+
+
+def pixel_shuffle(input, upscale_factor, *, out=None):
+    """aten::pixel_shuffle, aten::pixel_shuffle.out"""
+    if out is not None:
+        return op_pixel_shuffle__out(input, upscale_factor, out=out)
+    if upscale_factor.__class__ is not int: upscale_factor = as_int('aten::pixel_shuffle', 'upscale_factor', upscale_factor)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pixel_shuffle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pixel_shuffle', (input, upscale_factor))
+    return kernel(ks, input, upscale_factor)
+
+
+def pixel_unshuffle(input, downscale_factor, *, out=None):
+    """aten::pixel_unshuffle, aten::pixel_unshuffle.out"""
+    if out is not None:
+        return op_pixel_unshuffle__out(input, downscale_factor, out=out)
+    if downscale_factor.__class__ is not int: downscale_factor = as_int('aten::pixel_unshuffle', 'downscale_factor', downscale_factor)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pixel_unshuffle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pixel_unshuffle', (input, downscale_factor))
+    return kernel(ks, input, downscale_factor)
 
 
 def pow(input, exponent, **kwargs):
@@ -2276,6 +2573,24 @@ def reshape(input, shape):
     if kernel is None:
         return miss('aten::reshape', (input, shape))
     return kernel(ks, input, shape)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """aten::rms_norm"""
+    normalized_shape = as_ints('aten::rms_norm', 'normalized_shape', normalized_shape)
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::rms_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rms_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rms_norm', (input, normalized_shape, weight, eps))
+    return kernel(ks, input, normalized_shape, weight, eps)
 
 
 def round(input, *, out=None):
@@ -2960,4 +3275,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'adaptive_avg_pool1d', 'adaptive_max_pool1d', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'avg_pool1d', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'convolution', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool3d', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'adaptive_avg_pool1d', 'adaptive_max_pool1d', 'add', 'addcmul', 'addmm', 'affine_grid_generator', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'avg_pool1d', 'batch_norm', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'channel_shuffle', 'chunk', 'clamp', 'clamp_', 'clone', 'constant_pad_nd', 'conv1d', 'conv2d', 'conv3d', 'conv_transpose1d', 'conv_transpose2d', 'conv_transpose3d', 'convolution', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'grid_sampler', 'grid_sampler_2d', 'grid_sampler_3d', 'group_norm', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'instance_norm', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'max_pool1d', 'max_pool1d_with_indices', 'max_pool2d', 'max_pool3d', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_batch_norm', 'native_dropout', 'native_group_norm', 'native_layer_norm', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pixel_shuffle', 'pixel_unshuffle', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'rms_norm', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']

@@ -4046,26 +4046,6 @@ def linear__out(input, weight, bias=None, *, out):
         return miss('aten::linear.out', (input, weight, bias, out))
     return kernel(ks, input, weight, bias, out)
 
-K_layer_norm = {}
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
-    normalized_shape = as_ints('aten::layer_norm', 'normalized_shape', normalized_shape)
-    if eps.__class__ is not float: eps = as_float('aten::layer_norm', 'eps', eps)
-    if cudnn_enable.__class__ is not bool: cudnn_enable = as_bool('aten::layer_norm', 'cudnn_enable', cudnn_enable)
-    state = DISPATCH()
-    try:
-        ks = input.keys
-        if weight is not None:
-            ks |= weight.keys
-        if bias is not None:
-            ks |= bias.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_layer_norm[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::layer_norm', (input, normalized_shape, weight, bias, eps, cudnn_enable))
-    return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
-
 K_embedding = {}
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
     if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding', 'padding_idx', padding_idx)
@@ -4140,6 +4120,424 @@ def native_dropout_backward(grad_output, mask, scale):
     if kernel is None:
         return miss('aten::native_dropout_backward', (grad_output, mask, scale))
     return kernel(ks, grad_output, mask, scale)
+
+K_layer_norm = {}
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+    normalized_shape = as_ints('aten::layer_norm', 'normalized_shape', normalized_shape)
+    if eps.__class__ is not float: eps = as_float('aten::layer_norm', 'eps', eps)
+    if cudnn_enable.__class__ is not bool: cudnn_enable = as_bool('aten::layer_norm', 'cudnn_enable', cudnn_enable)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_layer_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::layer_norm', (input, normalized_shape, weight, bias, eps, cudnn_enable))
+    return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
+
+K_native_layer_norm = {}
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    normalized_shape = as_ints('aten::native_layer_norm', 'normalized_shape', normalized_shape)
+    if eps.__class__ is not float: eps = as_float('aten::native_layer_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_layer_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_layer_norm', (input, normalized_shape, weight, bias, eps))
+    return kernel(ks, input, normalized_shape, weight, bias, eps)
+
+K_native_layer_norm__out = {}
+def native_layer_norm__out(input, normalized_shape, weight, bias, eps, *, out0, out1, out2):
+    normalized_shape = as_ints('aten::native_layer_norm.out', 'normalized_shape', normalized_shape)
+    if eps.__class__ is not float: eps = as_float('aten::native_layer_norm.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | out0.keys | out1.keys | out2.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_layer_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_layer_norm.out', (input, normalized_shape, weight, bias, eps, out0, out1, out2))
+    return kernel(ks, input, normalized_shape, weight, bias, eps, out0, out1, out2)
+
+K_native_layer_norm_backward = {}
+def native_layer_norm_backward(grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask):
+    normalized_shape = as_ints('aten::native_layer_norm_backward', 'normalized_shape', normalized_shape)
+    output_mask = as_bools('aten::native_layer_norm_backward', 'output_mask', output_mask, 3)
+    state = DISPATCH()
+    try:
+        ks = grad_out.keys | input.keys | mean.keys | rstd.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_layer_norm_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_layer_norm_backward', (grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask))
+    return kernel(ks, grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+
+K_group_norm = {}
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+    if num_groups.__class__ is not int: num_groups = as_int('aten::group_norm', 'num_groups', num_groups)
+    if eps.__class__ is not float: eps = as_float('aten::group_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::group_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_group_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::group_norm', (input, num_groups, weight, bias, eps, cudnn_enabled))
+    return kernel(ks, input, num_groups, weight, bias, eps, cudnn_enabled)
+
+K_native_group_norm = {}
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    if N.__class__ is not int: N = as_int('aten::native_group_norm', 'N', N)
+    if C.__class__ is not int: C = as_int('aten::native_group_norm', 'C', C)
+    if HxW.__class__ is not int: HxW = as_int('aten::native_group_norm', 'HxW', HxW)
+    if group.__class__ is not int: group = as_int('aten::native_group_norm', 'group', group)
+    if eps.__class__ is not float: eps = as_float('aten::native_group_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_group_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_group_norm', (input, weight, bias, N, C, HxW, group, eps))
+    return kernel(ks, input, weight, bias, N, C, HxW, group, eps)
+
+K_native_group_norm__out = {}
+def native_group_norm__out(input, weight, bias, N, C, HxW, group, eps, *, out0, out1, out2):
+    if N.__class__ is not int: N = as_int('aten::native_group_norm.out', 'N', N)
+    if C.__class__ is not int: C = as_int('aten::native_group_norm.out', 'C', C)
+    if HxW.__class__ is not int: HxW = as_int('aten::native_group_norm.out', 'HxW', HxW)
+    if group.__class__ is not int: group = as_int('aten::native_group_norm.out', 'group', group)
+    if eps.__class__ is not float: eps = as_float('aten::native_group_norm.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | out0.keys | out1.keys | out2.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_group_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_group_norm.out', (input, weight, bias, N, C, HxW, group, eps, out0, out1, out2))
+    return kernel(ks, input, weight, bias, N, C, HxW, group, eps, out0, out1, out2)
+
+K_native_group_norm_backward = {}
+def native_group_norm_backward(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask):
+    if N.__class__ is not int: N = as_int('aten::native_group_norm_backward', 'N', N)
+    if C.__class__ is not int: C = as_int('aten::native_group_norm_backward', 'C', C)
+    if HxW.__class__ is not int: HxW = as_int('aten::native_group_norm_backward', 'HxW', HxW)
+    if group.__class__ is not int: group = as_int('aten::native_group_norm_backward', 'group', group)
+    output_mask = as_bools('aten::native_group_norm_backward', 'output_mask', output_mask, 3)
+    state = DISPATCH()
+    try:
+        ks = grad_out.keys | input.keys | mean.keys | rstd.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_group_norm_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_group_norm_backward', (grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask))
+    return kernel(ks, grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)
+
+K_rms_norm = {}
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    normalized_shape = as_ints('aten::rms_norm', 'normalized_shape', normalized_shape)
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::rms_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rms_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rms_norm', (input, normalized_shape, weight, eps))
+    return kernel(ks, input, normalized_shape, weight, eps)
+
+K_batch_norm = {}
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    if training.__class__ is not bool: training = as_bool('aten::batch_norm', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::batch_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::batch_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::batch_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_batch_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::batch_norm', (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
+
+K_native_batch_norm = {}
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    if training.__class__ is not bool: training = as_bool('aten::native_batch_norm', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::native_batch_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::native_batch_norm', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_batch_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_batch_norm', (input, weight, bias, running_mean, running_var, training, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+K__native_batch_norm_legit_functional = {}
+def _native_batch_norm_legit_functional(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    if training.__class__ is not bool: training = as_bool('aten::_native_batch_norm_legit_functional', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::_native_batch_norm_legit_functional', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit_functional', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__native_batch_norm_legit_functional[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_native_batch_norm_legit_functional', (input, weight, bias, running_mean, running_var, training, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+K__native_batch_norm_legit = {}
+def _native_batch_norm_legit(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    if training.__class__ is not bool: training = as_bool('aten::_native_batch_norm_legit', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::_native_batch_norm_legit', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__native_batch_norm_legit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_native_batch_norm_legit', (input, weight, bias, running_mean, running_var, training, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+K__native_batch_norm_legit__no_stats = {}
+def _native_batch_norm_legit__no_stats(input, weight, bias, training, momentum, eps):
+    if training.__class__ is not bool: training = as_bool('aten::_native_batch_norm_legit.no_stats', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::_native_batch_norm_legit.no_stats', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit.no_stats', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__native_batch_norm_legit__no_stats[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_native_batch_norm_legit.no_stats', (input, weight, bias, training, momentum, eps))
+    return kernel(ks, input, weight, bias, training, momentum, eps)
+
+K__native_batch_norm_legit_no_training = {}
+def _native_batch_norm_legit_no_training(input, weight, bias, running_mean, running_var, momentum, eps):
+    if momentum.__class__ is not float: momentum = as_float('aten::_native_batch_norm_legit_no_training', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit_no_training', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__native_batch_norm_legit_no_training[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_native_batch_norm_legit_no_training', (input, weight, bias, running_mean, running_var, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps)
+
+K__batch_norm_with_update_functional = {}
+def _batch_norm_with_update_functional(input, weight, bias, running_mean, running_var, momentum, eps):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_with_update_functional', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_with_update_functional', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_with_update_functional[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_with_update_functional', (input, weight, bias, running_mean, running_var, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps)
+
+K__batch_norm_with_update = {}
+def _batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_with_update', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_with_update', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_with_update[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_with_update', (input, weight, bias, running_mean, running_var, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps)
+
+K__batch_norm_no_update = {}
+def _batch_norm_no_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_no_update', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_no_update', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_no_update[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_no_update', (input, weight, bias, running_mean, running_var, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps)
+
+K_native_batch_norm_backward = {}
+def native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask):
+    if train.__class__ is not bool: train = as_bool('aten::native_batch_norm_backward', 'train', train)
+    if eps.__class__ is not float: eps = as_float('aten::native_batch_norm_backward', 'eps', eps)
+    output_mask = as_bools('aten::native_batch_norm_backward', 'output_mask', output_mask, 3)
+    state = DISPATCH()
+    try:
+        ks = grad_out.keys | input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if save_mean is not None:
+            ks |= save_mean.keys
+        if save_invstd is not None:
+            ks |= save_invstd.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_native_batch_norm_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::native_batch_norm_backward', (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask))
+    return kernel(ks, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
+
+K_instance_norm = {}
+def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+    if use_input_stats.__class__ is not bool: use_input_stats = as_bool('aten::instance_norm', 'use_input_stats', use_input_stats)
+    if momentum.__class__ is not float: momentum = as_float('aten::instance_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::instance_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::instance_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_instance_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::instance_norm', (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled))
+    return kernel(ks, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled)
 
 K_convolution = {}
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
@@ -5125,6 +5523,1343 @@ def max_unpool3d(self, indices, output_size, stride, padding):
     if kernel is None:
         return miss('aten::max_unpool3d', (self, indices, output_size, stride, padding))
     return kernel(ks, self, indices, output_size, stride, padding)
+
+K_constant_pad_nd = {}
+def constant_pad_nd(self, pad, value=0):
+    pad = as_ints('aten::constant_pad_nd', 'pad', pad)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::constant_pad_nd', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_constant_pad_nd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::constant_pad_nd', (self, pad, value))
+    return kernel(ks, self, pad, value)
+
+K_constant_pad_nd__out = {}
+def constant_pad_nd__out(self, pad, value=0, *, out):
+    pad = as_ints('aten::constant_pad_nd.out', 'pad', pad)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::constant_pad_nd.out', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_constant_pad_nd__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::constant_pad_nd.out', (self, pad, value, out))
+    return kernel(ks, self, pad, value, out)
+
+K_pad = {}
+def pad(self, pad, mode='constant', value=None):
+    pad = as_ints('aten::pad', 'pad', pad)
+    if mode.__class__ is not str: mode = as_str('aten::pad', 'mode', mode)
+    if value is not None and value.__class__ is not float: value = as_float('aten::pad', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pad[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pad', (self, pad, mode, value))
+    return kernel(ks, self, pad, mode, value)
+
+K__pad_circular = {}
+def _pad_circular(self, pad):
+    pad = as_ints('aten::_pad_circular', 'pad', pad)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__pad_circular[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_pad_circular', (self, pad))
+    return kernel(ks, self, pad)
+
+K_reflection_pad1d = {}
+def reflection_pad1d(self, padding):
+    padding = as_ints('aten::reflection_pad1d', 'padding', padding, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reflection_pad1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reflection_pad1d', (self, padding))
+    return kernel(ks, self, padding)
+
+K_reflection_pad2d = {}
+def reflection_pad2d(self, padding):
+    padding = as_ints('aten::reflection_pad2d', 'padding', padding, 4)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reflection_pad2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reflection_pad2d', (self, padding))
+    return kernel(ks, self, padding)
+
+K_reflection_pad3d = {}
+def reflection_pad3d(self, padding):
+    padding = as_ints('aten::reflection_pad3d', 'padding', padding, 6)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reflection_pad3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reflection_pad3d', (self, padding))
+    return kernel(ks, self, padding)
+
+K_replication_pad1d = {}
+def replication_pad1d(self, padding):
+    padding = as_ints('aten::replication_pad1d', 'padding', padding, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_replication_pad1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::replication_pad1d', (self, padding))
+    return kernel(ks, self, padding)
+
+K_replication_pad2d = {}
+def replication_pad2d(self, padding):
+    padding = as_ints('aten::replication_pad2d', 'padding', padding, 4)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_replication_pad2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::replication_pad2d', (self, padding))
+    return kernel(ks, self, padding)
+
+K_replication_pad3d = {}
+def replication_pad3d(self, padding):
+    padding = as_ints('aten::replication_pad3d', 'padding', padding, 6)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_replication_pad3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::replication_pad3d', (self, padding))
+    return kernel(ks, self, padding)
+
+K_upsample_nearest1d = {}
+def upsample_nearest1d(self, output_size, scales=None):
+    output_size = as_ints('aten::upsample_nearest1d', 'output_size', output_size, 1)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_nearest1d', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest1d', (self, output_size, scales))
+    return kernel(ks, self, output_size, scales)
+
+K_upsample_nearest1d__out = {}
+def upsample_nearest1d__out(self, output_size, scales=None, *, out):
+    output_size = as_ints('aten::upsample_nearest1d.out', 'output_size', output_size, 1)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_nearest1d.out', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest1d.out', (self, output_size, scales, out))
+    return kernel(ks, self, output_size, scales, out)
+
+K_upsample_nearest1d_backward = {}
+def upsample_nearest1d_backward(grad_output, output_size, input_size, scales=None):
+    output_size = as_ints('aten::upsample_nearest1d_backward', 'output_size', output_size, 1)
+    input_size = as_ints('aten::upsample_nearest1d_backward', 'input_size', input_size, 3)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_nearest1d_backward', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest1d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest1d_backward', (grad_output, output_size, input_size, scales))
+    return kernel(ks, grad_output, output_size, input_size, scales)
+
+K_upsample_nearest1d_backward__grad_input = {}
+def upsample_nearest1d_backward__grad_input(grad_output, output_size, input_size, scales=None, *, grad_input):
+    output_size = as_ints('aten::upsample_nearest1d_backward.grad_input', 'output_size', output_size, 1)
+    input_size = as_ints('aten::upsample_nearest1d_backward.grad_input', 'input_size', input_size, 3)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_nearest1d_backward.grad_input', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest1d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest1d_backward.grad_input', (grad_output, output_size, input_size, scales, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, scales, grad_input)
+
+K_upsample_nearest1d__vec = {}
+def upsample_nearest1d__vec(input, output_size, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::upsample_nearest1d.vec', 'output_size', output_size)
+    if scale_factors is not None: scale_factors = as_floats('aten::upsample_nearest1d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest1d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest1d.vec', (input, output_size, scale_factors))
+    return kernel(ks, input, output_size, scale_factors)
+
+K_upsample_nearest2d = {}
+def upsample_nearest2d(self, output_size, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_nearest2d', 'output_size', output_size, 2)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest2d', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest2d', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest2d', (self, output_size, scales_h, scales_w))
+    return kernel(ks, self, output_size, scales_h, scales_w)
+
+K_upsample_nearest2d__out = {}
+def upsample_nearest2d__out(self, output_size, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::upsample_nearest2d.out', 'output_size', output_size, 2)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest2d.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest2d.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest2d.out', (self, output_size, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, scales_h, scales_w, out)
+
+K_upsample_nearest2d_backward = {}
+def upsample_nearest2d_backward(grad_output, output_size, input_size, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_nearest2d_backward', 'output_size', output_size, 2)
+    input_size = as_ints('aten::upsample_nearest2d_backward', 'input_size', input_size, 4)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest2d_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest2d_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest2d_backward', (grad_output, output_size, input_size, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, scales_h, scales_w)
+
+K_upsample_nearest2d_backward__grad_input = {}
+def upsample_nearest2d_backward__grad_input(grad_output, output_size, input_size, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::upsample_nearest2d_backward.grad_input', 'output_size', output_size, 2)
+    input_size = as_ints('aten::upsample_nearest2d_backward.grad_input', 'input_size', input_size, 4)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest2d_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest2d_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest2d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest2d_backward.grad_input', (grad_output, output_size, input_size, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, scales_h, scales_w, grad_input)
+
+K_upsample_nearest2d__vec = {}
+def upsample_nearest2d__vec(input, output_size, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::upsample_nearest2d.vec', 'output_size', output_size)
+    if scale_factors is not None: scale_factors = as_floats('aten::upsample_nearest2d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest2d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest2d.vec', (input, output_size, scale_factors))
+    return kernel(ks, input, output_size, scale_factors)
+
+K_upsample_nearest3d = {}
+def upsample_nearest3d(self, output_size, scales_d=None, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_nearest3d', 'output_size', output_size, 3)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_nearest3d', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest3d', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest3d', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest3d', (self, output_size, scales_d, scales_h, scales_w))
+    return kernel(ks, self, output_size, scales_d, scales_h, scales_w)
+
+K_upsample_nearest3d__out = {}
+def upsample_nearest3d__out(self, output_size, scales_d=None, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::upsample_nearest3d.out', 'output_size', output_size, 3)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_nearest3d.out', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest3d.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest3d.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest3d.out', (self, output_size, scales_d, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, scales_d, scales_h, scales_w, out)
+
+K_upsample_nearest3d_backward = {}
+def upsample_nearest3d_backward(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_nearest3d_backward', 'output_size', output_size, 3)
+    input_size = as_ints('aten::upsample_nearest3d_backward', 'input_size', input_size, 5)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_nearest3d_backward', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest3d_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest3d_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest3d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest3d_backward', (grad_output, output_size, input_size, scales_d, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+
+K_upsample_nearest3d_backward__grad_input = {}
+def upsample_nearest3d_backward__grad_input(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::upsample_nearest3d_backward.grad_input', 'output_size', output_size, 3)
+    input_size = as_ints('aten::upsample_nearest3d_backward.grad_input', 'input_size', input_size, 5)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_nearest3d_backward.grad_input', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_nearest3d_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_nearest3d_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest3d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest3d_backward.grad_input', (grad_output, output_size, input_size, scales_d, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w, grad_input)
+
+K_upsample_nearest3d__vec = {}
+def upsample_nearest3d__vec(input, output_size, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::upsample_nearest3d.vec', 'output_size', output_size)
+    if scale_factors is not None: scale_factors = as_floats('aten::upsample_nearest3d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_nearest3d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_nearest3d.vec', (input, output_size, scale_factors))
+    return kernel(ks, input, output_size, scale_factors)
+
+K__upsample_nearest_exact1d = {}
+def _upsample_nearest_exact1d(self, output_size, scales=None):
+    output_size = as_ints('aten::_upsample_nearest_exact1d', 'output_size', output_size, 1)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::_upsample_nearest_exact1d', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact1d', (self, output_size, scales))
+    return kernel(ks, self, output_size, scales)
+
+K__upsample_nearest_exact1d__out = {}
+def _upsample_nearest_exact1d__out(self, output_size, scales=None, *, out):
+    output_size = as_ints('aten::_upsample_nearest_exact1d.out', 'output_size', output_size, 1)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::_upsample_nearest_exact1d.out', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact1d.out', (self, output_size, scales, out))
+    return kernel(ks, self, output_size, scales, out)
+
+K__upsample_nearest_exact1d_backward = {}
+def _upsample_nearest_exact1d_backward(grad_output, output_size, input_size, scales=None):
+    output_size = as_ints('aten::_upsample_nearest_exact1d_backward', 'output_size', output_size, 1)
+    input_size = as_ints('aten::_upsample_nearest_exact1d_backward', 'input_size', input_size, 3)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::_upsample_nearest_exact1d_backward', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact1d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact1d_backward', (grad_output, output_size, input_size, scales))
+    return kernel(ks, grad_output, output_size, input_size, scales)
+
+K__upsample_nearest_exact1d_backward__grad_input = {}
+def _upsample_nearest_exact1d_backward__grad_input(grad_output, output_size, input_size, scales=None, *, grad_input):
+    output_size = as_ints('aten::_upsample_nearest_exact1d_backward.grad_input', 'output_size', output_size, 1)
+    input_size = as_ints('aten::_upsample_nearest_exact1d_backward.grad_input', 'input_size', input_size, 3)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::_upsample_nearest_exact1d_backward.grad_input', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact1d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact1d_backward.grad_input', (grad_output, output_size, input_size, scales, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, scales, grad_input)
+
+K__upsample_nearest_exact1d__vec = {}
+def _upsample_nearest_exact1d__vec(input, output_size, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::_upsample_nearest_exact1d.vec', 'output_size', output_size)
+    if scale_factors is not None: scale_factors = as_floats('aten::_upsample_nearest_exact1d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact1d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact1d.vec', (input, output_size, scale_factors))
+    return kernel(ks, input, output_size, scale_factors)
+
+K__upsample_nearest_exact2d = {}
+def _upsample_nearest_exact2d(self, output_size, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_nearest_exact2d', 'output_size', output_size, 2)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact2d', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact2d', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact2d', (self, output_size, scales_h, scales_w))
+    return kernel(ks, self, output_size, scales_h, scales_w)
+
+K__upsample_nearest_exact2d__out = {}
+def _upsample_nearest_exact2d__out(self, output_size, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::_upsample_nearest_exact2d.out', 'output_size', output_size, 2)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact2d.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact2d.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact2d.out', (self, output_size, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, scales_h, scales_w, out)
+
+K__upsample_nearest_exact2d_backward = {}
+def _upsample_nearest_exact2d_backward(grad_output, output_size, input_size, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_nearest_exact2d_backward', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_nearest_exact2d_backward', 'input_size', input_size, 4)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact2d_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact2d_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact2d_backward', (grad_output, output_size, input_size, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, scales_h, scales_w)
+
+K__upsample_nearest_exact2d_backward__grad_input = {}
+def _upsample_nearest_exact2d_backward__grad_input(grad_output, output_size, input_size, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::_upsample_nearest_exact2d_backward.grad_input', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_nearest_exact2d_backward.grad_input', 'input_size', input_size, 4)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact2d_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact2d_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact2d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact2d_backward.grad_input', (grad_output, output_size, input_size, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, scales_h, scales_w, grad_input)
+
+K__upsample_nearest_exact2d__vec = {}
+def _upsample_nearest_exact2d__vec(input, output_size, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::_upsample_nearest_exact2d.vec', 'output_size', output_size)
+    if scale_factors is not None: scale_factors = as_floats('aten::_upsample_nearest_exact2d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact2d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact2d.vec', (input, output_size, scale_factors))
+    return kernel(ks, input, output_size, scale_factors)
+
+K__upsample_nearest_exact3d = {}
+def _upsample_nearest_exact3d(self, output_size, scales_d=None, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_nearest_exact3d', 'output_size', output_size, 3)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::_upsample_nearest_exact3d', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact3d', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact3d', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact3d', (self, output_size, scales_d, scales_h, scales_w))
+    return kernel(ks, self, output_size, scales_d, scales_h, scales_w)
+
+K__upsample_nearest_exact3d__out = {}
+def _upsample_nearest_exact3d__out(self, output_size, scales_d=None, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::_upsample_nearest_exact3d.out', 'output_size', output_size, 3)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::_upsample_nearest_exact3d.out', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact3d.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact3d.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact3d.out', (self, output_size, scales_d, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, scales_d, scales_h, scales_w, out)
+
+K__upsample_nearest_exact3d_backward = {}
+def _upsample_nearest_exact3d_backward(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_nearest_exact3d_backward', 'output_size', output_size, 3)
+    input_size = as_ints('aten::_upsample_nearest_exact3d_backward', 'input_size', input_size, 5)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::_upsample_nearest_exact3d_backward', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact3d_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact3d_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact3d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact3d_backward', (grad_output, output_size, input_size, scales_d, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+
+K__upsample_nearest_exact3d_backward__grad_input = {}
+def _upsample_nearest_exact3d_backward__grad_input(grad_output, output_size, input_size, scales_d=None, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::_upsample_nearest_exact3d_backward.grad_input', 'output_size', output_size, 3)
+    input_size = as_ints('aten::_upsample_nearest_exact3d_backward.grad_input', 'input_size', input_size, 5)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::_upsample_nearest_exact3d_backward.grad_input', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_nearest_exact3d_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_nearest_exact3d_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact3d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact3d_backward.grad_input', (grad_output, output_size, input_size, scales_d, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w, grad_input)
+
+K__upsample_nearest_exact3d__vec = {}
+def _upsample_nearest_exact3d__vec(input, output_size, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::_upsample_nearest_exact3d.vec', 'output_size', output_size)
+    if scale_factors is not None: scale_factors = as_floats('aten::_upsample_nearest_exact3d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_nearest_exact3d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_nearest_exact3d.vec', (input, output_size, scale_factors))
+    return kernel(ks, input, output_size, scale_factors)
+
+K_upsample_linear1d = {}
+def upsample_linear1d(self, output_size, align_corners, scales=None):
+    output_size = as_ints('aten::upsample_linear1d', 'output_size', output_size, 1)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_linear1d', 'align_corners', align_corners)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_linear1d', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_linear1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_linear1d', (self, output_size, align_corners, scales))
+    return kernel(ks, self, output_size, align_corners, scales)
+
+K_upsample_linear1d__out = {}
+def upsample_linear1d__out(self, output_size, align_corners, scales=None, *, out):
+    output_size = as_ints('aten::upsample_linear1d.out', 'output_size', output_size, 1)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_linear1d.out', 'align_corners', align_corners)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_linear1d.out', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_linear1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_linear1d.out', (self, output_size, align_corners, scales, out))
+    return kernel(ks, self, output_size, align_corners, scales, out)
+
+K_upsample_linear1d_backward = {}
+def upsample_linear1d_backward(grad_output, output_size, input_size, align_corners, scales=None):
+    output_size = as_ints('aten::upsample_linear1d_backward', 'output_size', output_size, 1)
+    input_size = as_ints('aten::upsample_linear1d_backward', 'input_size', input_size, 3)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_linear1d_backward', 'align_corners', align_corners)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_linear1d_backward', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_linear1d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_linear1d_backward', (grad_output, output_size, input_size, align_corners, scales))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales)
+
+K_upsample_linear1d_backward__grad_input = {}
+def upsample_linear1d_backward__grad_input(grad_output, output_size, input_size, align_corners, scales=None, *, grad_input):
+    output_size = as_ints('aten::upsample_linear1d_backward.grad_input', 'output_size', output_size, 1)
+    input_size = as_ints('aten::upsample_linear1d_backward.grad_input', 'input_size', input_size, 3)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_linear1d_backward.grad_input', 'align_corners', align_corners)
+    if scales is not None and scales.__class__ is not float: scales = as_float('aten::upsample_linear1d_backward.grad_input', 'scales', scales)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_linear1d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_linear1d_backward.grad_input', (grad_output, output_size, input_size, align_corners, scales, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales, grad_input)
+
+K_upsample_linear1d__vec = {}
+def upsample_linear1d__vec(input, output_size, align_corners, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::upsample_linear1d.vec', 'output_size', output_size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_linear1d.vec', 'align_corners', align_corners)
+    if scale_factors is not None: scale_factors = as_floats('aten::upsample_linear1d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_linear1d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_linear1d.vec', (input, output_size, align_corners, scale_factors))
+    return kernel(ks, input, output_size, align_corners, scale_factors)
+
+K_upsample_bilinear2d = {}
+def upsample_bilinear2d(self, output_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_bilinear2d', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bilinear2d', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bilinear2d', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bilinear2d', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bilinear2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bilinear2d', (self, output_size, align_corners, scales_h, scales_w))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w)
+
+K_upsample_bilinear2d__out = {}
+def upsample_bilinear2d__out(self, output_size, align_corners, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::upsample_bilinear2d.out', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bilinear2d.out', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bilinear2d.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bilinear2d.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bilinear2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bilinear2d.out', (self, output_size, align_corners, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w, out)
+
+K_upsample_bilinear2d_backward = {}
+def upsample_bilinear2d_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_bilinear2d_backward', 'output_size', output_size, 2)
+    input_size = as_ints('aten::upsample_bilinear2d_backward', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bilinear2d_backward', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bilinear2d_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bilinear2d_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bilinear2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bilinear2d_backward', (grad_output, output_size, input_size, align_corners, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+K_upsample_bilinear2d_backward__grad_input = {}
+def upsample_bilinear2d_backward__grad_input(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::upsample_bilinear2d_backward.grad_input', 'output_size', output_size, 2)
+    input_size = as_ints('aten::upsample_bilinear2d_backward.grad_input', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bilinear2d_backward.grad_input', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bilinear2d_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bilinear2d_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bilinear2d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bilinear2d_backward.grad_input', (grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input)
+
+K_upsample_bilinear2d__vec = {}
+def upsample_bilinear2d__vec(input, output_size, align_corners, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::upsample_bilinear2d.vec', 'output_size', output_size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bilinear2d.vec', 'align_corners', align_corners)
+    if scale_factors is not None: scale_factors = as_floats('aten::upsample_bilinear2d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bilinear2d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bilinear2d.vec', (input, output_size, align_corners, scale_factors))
+    return kernel(ks, input, output_size, align_corners, scale_factors)
+
+K_upsample_trilinear3d = {}
+def upsample_trilinear3d(self, output_size, align_corners, scales_d=None, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_trilinear3d', 'output_size', output_size, 3)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_trilinear3d', 'align_corners', align_corners)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_trilinear3d', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_trilinear3d', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_trilinear3d', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_trilinear3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_trilinear3d', (self, output_size, align_corners, scales_d, scales_h, scales_w))
+    return kernel(ks, self, output_size, align_corners, scales_d, scales_h, scales_w)
+
+K_upsample_trilinear3d__out = {}
+def upsample_trilinear3d__out(self, output_size, align_corners, scales_d=None, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::upsample_trilinear3d.out', 'output_size', output_size, 3)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_trilinear3d.out', 'align_corners', align_corners)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_trilinear3d.out', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_trilinear3d.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_trilinear3d.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_trilinear3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_trilinear3d.out', (self, output_size, align_corners, scales_d, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, align_corners, scales_d, scales_h, scales_w, out)
+
+K_upsample_trilinear3d_backward = {}
+def upsample_trilinear3d_backward(grad_output, output_size, input_size, align_corners, scales_d=None, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_trilinear3d_backward', 'output_size', output_size, 3)
+    input_size = as_ints('aten::upsample_trilinear3d_backward', 'input_size', input_size, 5)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_trilinear3d_backward', 'align_corners', align_corners)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_trilinear3d_backward', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_trilinear3d_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_trilinear3d_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_trilinear3d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_trilinear3d_backward', (grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+
+K_upsample_trilinear3d_backward__grad_input = {}
+def upsample_trilinear3d_backward__grad_input(grad_output, output_size, input_size, align_corners, scales_d=None, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::upsample_trilinear3d_backward.grad_input', 'output_size', output_size, 3)
+    input_size = as_ints('aten::upsample_trilinear3d_backward.grad_input', 'input_size', input_size, 5)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_trilinear3d_backward.grad_input', 'align_corners', align_corners)
+    if scales_d is not None and scales_d.__class__ is not float: scales_d = as_float('aten::upsample_trilinear3d_backward.grad_input', 'scales_d', scales_d)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_trilinear3d_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_trilinear3d_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_trilinear3d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_trilinear3d_backward.grad_input', (grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w, grad_input)
+
+K_upsample_trilinear3d__vec = {}
+def upsample_trilinear3d__vec(input, output_size, align_corners, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::upsample_trilinear3d.vec', 'output_size', output_size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_trilinear3d.vec', 'align_corners', align_corners)
+    if scale_factors is not None: scale_factors = as_floats('aten::upsample_trilinear3d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_trilinear3d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_trilinear3d.vec', (input, output_size, align_corners, scale_factors))
+    return kernel(ks, input, output_size, align_corners, scale_factors)
+
+K_upsample_bicubic2d = {}
+def upsample_bicubic2d(self, output_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_bicubic2d', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bicubic2d', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bicubic2d', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bicubic2d', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bicubic2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bicubic2d', (self, output_size, align_corners, scales_h, scales_w))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w)
+
+K_upsample_bicubic2d__out = {}
+def upsample_bicubic2d__out(self, output_size, align_corners, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::upsample_bicubic2d.out', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bicubic2d.out', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bicubic2d.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bicubic2d.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bicubic2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bicubic2d.out', (self, output_size, align_corners, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w, out)
+
+K_upsample_bicubic2d_backward = {}
+def upsample_bicubic2d_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::upsample_bicubic2d_backward', 'output_size', output_size, 2)
+    input_size = as_ints('aten::upsample_bicubic2d_backward', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bicubic2d_backward', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bicubic2d_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bicubic2d_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bicubic2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bicubic2d_backward', (grad_output, output_size, input_size, align_corners, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+K_upsample_bicubic2d_backward__grad_input = {}
+def upsample_bicubic2d_backward__grad_input(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::upsample_bicubic2d_backward.grad_input', 'output_size', output_size, 2)
+    input_size = as_ints('aten::upsample_bicubic2d_backward.grad_input', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bicubic2d_backward.grad_input', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::upsample_bicubic2d_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::upsample_bicubic2d_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bicubic2d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bicubic2d_backward.grad_input', (grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input)
+
+K_upsample_bicubic2d__vec = {}
+def upsample_bicubic2d__vec(input, output_size, align_corners, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::upsample_bicubic2d.vec', 'output_size', output_size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::upsample_bicubic2d.vec', 'align_corners', align_corners)
+    if scale_factors is not None: scale_factors = as_floats('aten::upsample_bicubic2d.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_upsample_bicubic2d__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::upsample_bicubic2d.vec', (input, output_size, align_corners, scale_factors))
+    return kernel(ks, input, output_size, align_corners, scale_factors)
+
+K__upsample_bilinear2d_aa = {}
+def _upsample_bilinear2d_aa(self, output_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_bilinear2d_aa', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bilinear2d_aa', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bilinear2d_aa', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bilinear2d_aa', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bilinear2d_aa[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bilinear2d_aa', (self, output_size, align_corners, scales_h, scales_w))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w)
+
+K__upsample_bilinear2d_aa__out = {}
+def _upsample_bilinear2d_aa__out(self, output_size, align_corners, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::_upsample_bilinear2d_aa.out', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bilinear2d_aa.out', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bilinear2d_aa.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bilinear2d_aa.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bilinear2d_aa__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bilinear2d_aa.out', (self, output_size, align_corners, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w, out)
+
+K__upsample_bilinear2d_aa_backward = {}
+def _upsample_bilinear2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_bilinear2d_aa_backward', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_bilinear2d_aa_backward', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bilinear2d_aa_backward', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bilinear2d_aa_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bilinear2d_aa_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bilinear2d_aa_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bilinear2d_aa_backward', (grad_output, output_size, input_size, align_corners, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+K__upsample_bilinear2d_aa_backward__grad_input = {}
+def _upsample_bilinear2d_aa_backward__grad_input(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::_upsample_bilinear2d_aa_backward.grad_input', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_bilinear2d_aa_backward.grad_input', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bilinear2d_aa_backward.grad_input', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bilinear2d_aa_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bilinear2d_aa_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bilinear2d_aa_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bilinear2d_aa_backward.grad_input', (grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input)
+
+K__upsample_bilinear2d_aa__vec = {}
+def _upsample_bilinear2d_aa__vec(input, output_size, align_corners, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::_upsample_bilinear2d_aa.vec', 'output_size', output_size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bilinear2d_aa.vec', 'align_corners', align_corners)
+    if scale_factors is not None: scale_factors = as_floats('aten::_upsample_bilinear2d_aa.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bilinear2d_aa__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bilinear2d_aa.vec', (input, output_size, align_corners, scale_factors))
+    return kernel(ks, input, output_size, align_corners, scale_factors)
+
+K__upsample_bicubic2d_aa = {}
+def _upsample_bicubic2d_aa(self, output_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_bicubic2d_aa', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bicubic2d_aa', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bicubic2d_aa', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bicubic2d_aa', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bicubic2d_aa[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bicubic2d_aa', (self, output_size, align_corners, scales_h, scales_w))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w)
+
+K__upsample_bicubic2d_aa__out = {}
+def _upsample_bicubic2d_aa__out(self, output_size, align_corners, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::_upsample_bicubic2d_aa.out', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bicubic2d_aa.out', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bicubic2d_aa.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bicubic2d_aa.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bicubic2d_aa__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bicubic2d_aa.out', (self, output_size, align_corners, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w, out)
+
+K__upsample_bicubic2d_aa_backward = {}
+def _upsample_bicubic2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_bicubic2d_aa_backward', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_bicubic2d_aa_backward', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bicubic2d_aa_backward', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bicubic2d_aa_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bicubic2d_aa_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bicubic2d_aa_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bicubic2d_aa_backward', (grad_output, output_size, input_size, align_corners, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+K__upsample_bicubic2d_aa_backward__grad_input = {}
+def _upsample_bicubic2d_aa_backward__grad_input(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::_upsample_bicubic2d_aa_backward.grad_input', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_bicubic2d_aa_backward.grad_input', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bicubic2d_aa_backward.grad_input', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_bicubic2d_aa_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_bicubic2d_aa_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bicubic2d_aa_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bicubic2d_aa_backward.grad_input', (grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input)
+
+K__upsample_bicubic2d_aa__vec = {}
+def _upsample_bicubic2d_aa__vec(input, output_size, align_corners, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::_upsample_bicubic2d_aa.vec', 'output_size', output_size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_bicubic2d_aa.vec', 'align_corners', align_corners)
+    if scale_factors is not None: scale_factors = as_floats('aten::_upsample_bicubic2d_aa.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_bicubic2d_aa__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_bicubic2d_aa.vec', (input, output_size, align_corners, scale_factors))
+    return kernel(ks, input, output_size, align_corners, scale_factors)
+
+K__upsample_lanczos2d_aa = {}
+def _upsample_lanczos2d_aa(self, output_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_lanczos2d_aa', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_lanczos2d_aa', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_lanczos2d_aa', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_lanczos2d_aa', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_lanczos2d_aa[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_lanczos2d_aa', (self, output_size, align_corners, scales_h, scales_w))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w)
+
+K__upsample_lanczos2d_aa__out = {}
+def _upsample_lanczos2d_aa__out(self, output_size, align_corners, scales_h=None, scales_w=None, *, out):
+    output_size = as_ints('aten::_upsample_lanczos2d_aa.out', 'output_size', output_size, 2)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_lanczos2d_aa.out', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_lanczos2d_aa.out', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_lanczos2d_aa.out', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_lanczos2d_aa__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_lanczos2d_aa.out', (self, output_size, align_corners, scales_h, scales_w, out))
+    return kernel(ks, self, output_size, align_corners, scales_h, scales_w, out)
+
+K__upsample_lanczos2d_aa_backward = {}
+def _upsample_lanczos2d_aa_backward(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None):
+    output_size = as_ints('aten::_upsample_lanczos2d_aa_backward', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_lanczos2d_aa_backward', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_lanczos2d_aa_backward', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_lanczos2d_aa_backward', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_lanczos2d_aa_backward', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_lanczos2d_aa_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_lanczos2d_aa_backward', (grad_output, output_size, input_size, align_corners, scales_h, scales_w))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+
+K__upsample_lanczos2d_aa_backward__grad_input = {}
+def _upsample_lanczos2d_aa_backward__grad_input(grad_output, output_size, input_size, align_corners, scales_h=None, scales_w=None, *, grad_input):
+    output_size = as_ints('aten::_upsample_lanczos2d_aa_backward.grad_input', 'output_size', output_size, 2)
+    input_size = as_ints('aten::_upsample_lanczos2d_aa_backward.grad_input', 'input_size', input_size, 4)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_lanczos2d_aa_backward.grad_input', 'align_corners', align_corners)
+    if scales_h is not None and scales_h.__class__ is not float: scales_h = as_float('aten::_upsample_lanczos2d_aa_backward.grad_input', 'scales_h', scales_h)
+    if scales_w is not None and scales_w.__class__ is not float: scales_w = as_float('aten::_upsample_lanczos2d_aa_backward.grad_input', 'scales_w', scales_w)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_lanczos2d_aa_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_lanczos2d_aa_backward.grad_input', (grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input))
+    return kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w, grad_input)
+
+K__upsample_lanczos2d_aa__vec = {}
+def _upsample_lanczos2d_aa__vec(input, output_size, align_corners, scale_factors):
+    if output_size is not None: output_size = as_ints('aten::_upsample_lanczos2d_aa.vec', 'output_size', output_size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::_upsample_lanczos2d_aa.vec', 'align_corners', align_corners)
+    if scale_factors is not None: scale_factors = as_floats('aten::_upsample_lanczos2d_aa.vec', 'scale_factors', scale_factors)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__upsample_lanczos2d_aa__vec[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_upsample_lanczos2d_aa.vec', (input, output_size, align_corners, scale_factors))
+    return kernel(ks, input, output_size, align_corners, scale_factors)
+
+K_grid_sampler = {}
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler', (input, grid, interpolation_mode, padding_mode, align_corners))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
+
+K_grid_sampler_2d = {}
+def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners):
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_2d', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_2d', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_2d', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler_2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler_2d', (input, grid, interpolation_mode, padding_mode, align_corners))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
+
+K_grid_sampler_3d = {}
+def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners):
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_3d', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_3d', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_3d', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler_3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler_3d', (input, grid, interpolation_mode, padding_mode, align_corners))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
+
+K_affine_grid_generator = {}
+def affine_grid_generator(theta, size, align_corners):
+    size = as_ints('aten::affine_grid_generator', 'size', size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::affine_grid_generator', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = theta.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_affine_grid_generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::affine_grid_generator', (theta, size, align_corners))
+    return kernel(ks, theta, size, align_corners)
+
+K_pixel_shuffle = {}
+def pixel_shuffle(self, upscale_factor):
+    if upscale_factor.__class__ is not int: upscale_factor = as_int('aten::pixel_shuffle', 'upscale_factor', upscale_factor)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pixel_shuffle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pixel_shuffle', (self, upscale_factor))
+    return kernel(ks, self, upscale_factor)
+
+K_pixel_unshuffle = {}
+def pixel_unshuffle(self, downscale_factor):
+    if downscale_factor.__class__ is not int: downscale_factor = as_int('aten::pixel_unshuffle', 'downscale_factor', downscale_factor)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pixel_unshuffle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pixel_unshuffle', (self, downscale_factor))
+    return kernel(ks, self, downscale_factor)
+
+K_channel_shuffle = {}
+def channel_shuffle(self, groups):
+    if groups.__class__ is not int: groups = as_int('aten::channel_shuffle', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_channel_shuffle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::channel_shuffle', (self, groups))
+    return kernel(ks, self, groups)
 
 K_mm = {}
 def mm(self, mat2):
@@ -7801,6 +9536,48 @@ def native_dropout_backward__out(grad_output, mask, scale, *, out):
         return miss('aten::native_dropout_backward.out', (grad_output, mask, scale, out))
     return kernel(ks, grad_output, mask, scale, out)
 
+K__native_batch_norm_legit_no_training__out = {}
+def _native_batch_norm_legit_no_training__out(input, weight, bias, running_mean, running_var, momentum, eps, *, out0, out1, out2):
+    if momentum.__class__ is not float: momentum = as_float('aten::_native_batch_norm_legit_no_training.out', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_native_batch_norm_legit_no_training.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys | out0.keys | out1.keys | out2.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__native_batch_norm_legit_no_training__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_native_batch_norm_legit_no_training.out', (input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2)
+
+K__batch_norm_no_update__out = {}
+def _batch_norm_no_update__out(input, weight, bias, running_mean, running_var, momentum, eps, *, out0, out1, out2, out3):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_no_update.out', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_no_update.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | out0.keys | out1.keys | out2.keys | out3.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_no_update__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_no_update.out', (input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2, out3))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2, out3)
+
 K_avg_pool1d__out = {}
 def avg_pool1d__out(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, *, out):
     kernel_size = as_ints('aten::avg_pool1d.out', 'kernel_size', kernel_size, 1)
@@ -7890,6 +9667,179 @@ def max_unpool3d__out(self, indices, output_size, stride, padding, *, out):
     if kernel is None:
         return miss('aten::max_unpool3d.out', (self, indices, output_size, stride, padding, out))
     return kernel(ks, self, indices, output_size, stride, padding, out)
+
+K_reflection_pad1d__out = {}
+def reflection_pad1d__out(self, padding, *, out):
+    padding = as_ints('aten::reflection_pad1d.out', 'padding', padding, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reflection_pad1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reflection_pad1d.out', (self, padding, out))
+    return kernel(ks, self, padding, out)
+
+K_reflection_pad2d__out = {}
+def reflection_pad2d__out(self, padding, *, out):
+    padding = as_ints('aten::reflection_pad2d.out', 'padding', padding, 4)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reflection_pad2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reflection_pad2d.out', (self, padding, out))
+    return kernel(ks, self, padding, out)
+
+K_reflection_pad3d__out = {}
+def reflection_pad3d__out(self, padding, *, out):
+    padding = as_ints('aten::reflection_pad3d.out', 'padding', padding, 6)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reflection_pad3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reflection_pad3d.out', (self, padding, out))
+    return kernel(ks, self, padding, out)
+
+K_replication_pad1d__out = {}
+def replication_pad1d__out(self, padding, *, out):
+    padding = as_ints('aten::replication_pad1d.out', 'padding', padding, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_replication_pad1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::replication_pad1d.out', (self, padding, out))
+    return kernel(ks, self, padding, out)
+
+K_replication_pad2d__out = {}
+def replication_pad2d__out(self, padding, *, out):
+    padding = as_ints('aten::replication_pad2d.out', 'padding', padding, 4)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_replication_pad2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::replication_pad2d.out', (self, padding, out))
+    return kernel(ks, self, padding, out)
+
+K_replication_pad3d__out = {}
+def replication_pad3d__out(self, padding, *, out):
+    padding = as_ints('aten::replication_pad3d.out', 'padding', padding, 6)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_replication_pad3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::replication_pad3d.out', (self, padding, out))
+    return kernel(ks, self, padding, out)
+
+K_grid_sampler_2d__out = {}
+def grid_sampler_2d__out(input, grid, interpolation_mode, padding_mode, align_corners, *, out):
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_2d.out', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_2d.out', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_2d.out', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler_2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler_2d.out', (input, grid, interpolation_mode, padding_mode, align_corners, out))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners, out)
+
+K_grid_sampler_3d__out = {}
+def grid_sampler_3d__out(input, grid, interpolation_mode, padding_mode, align_corners, *, out):
+    if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_3d.out', 'interpolation_mode', interpolation_mode)
+    if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_3d.out', 'padding_mode', padding_mode)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_3d.out', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = input.keys | grid.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_grid_sampler_3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::grid_sampler_3d.out', (input, grid, interpolation_mode, padding_mode, align_corners, out))
+    return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners, out)
+
+K_affine_grid_generator__out = {}
+def affine_grid_generator__out(theta, size, align_corners, *, out):
+    size = as_ints('aten::affine_grid_generator.out', 'size', size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::affine_grid_generator.out', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = theta.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_affine_grid_generator__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::affine_grid_generator.out', (theta, size, align_corners, out))
+    return kernel(ks, theta, size, align_corners, out)
+
+K_pixel_shuffle__out = {}
+def pixel_shuffle__out(self, upscale_factor, *, out):
+    if upscale_factor.__class__ is not int: upscale_factor = as_int('aten::pixel_shuffle.out', 'upscale_factor', upscale_factor)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pixel_shuffle__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pixel_shuffle.out', (self, upscale_factor, out))
+    return kernel(ks, self, upscale_factor, out)
+
+K_pixel_unshuffle__out = {}
+def pixel_unshuffle__out(self, downscale_factor, *, out):
+    if downscale_factor.__class__ is not int: downscale_factor = as_int('aten::pixel_unshuffle.out', 'downscale_factor', downscale_factor)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pixel_unshuffle__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pixel_unshuffle.out', (self, downscale_factor, out))
+    return kernel(ks, self, downscale_factor, out)
+
+K_channel_shuffle__out = {}
+def channel_shuffle__out(self, groups, *, out):
+    if groups.__class__ is not int: groups = as_int('aten::channel_shuffle.out', 'groups', groups)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_channel_shuffle__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::channel_shuffle.out', (self, groups, out))
+    return kernel(ks, self, groups, out)
 
 K__unsafe_view__out = {}
 def _unsafe_view__out(self, size, *, out):
@@ -8593,12 +10543,31 @@ OPERATORS = (
     ('aten::mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)', mse_loss_backward__grad_input, K_mse_loss_backward__grad_input, (), True, True),
     ('aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor', linear, K_linear, (), True, True),
     ('aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)', linear__out, K_linear__out, (), True, True),
-    ('aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', layer_norm, K_layer_norm, (), True, True),
     ('aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', embedding, K_embedding, (), True, True),
     ('aten::dropout(Tensor input, float p, bool train) -> Tensor', dropout, K_dropout, ('nondeterministic_seeded',), True, True),
     ('aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', dropout_, K_dropout_, ('nondeterministic_seeded',), True, True),
     ('aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)', native_dropout, K_native_dropout, ('nondeterministic_seeded',), True, True),
     ('aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor', native_dropout_backward, K_native_dropout_backward, ('pointwise',), True, True),
+    ('aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', layer_norm, K_layer_norm, (), True, True),
+    ('aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)', native_layer_norm, K_native_layer_norm, (), True, True),
+    ('aten::native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', native_layer_norm__out, K_native_layer_norm__out, (), True, True),
+    ('aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', native_layer_norm_backward, K_native_layer_norm_backward, (), True, True),
+    ('aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor', group_norm, K_group_norm, (), True, True),
+    ('aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)', native_group_norm, K_native_group_norm, (), True, True),
+    ('aten::native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', native_group_norm__out, K_native_group_norm__out, (), True, True),
+    ('aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', native_group_norm_backward, K_native_group_norm_backward, (), True, True),
+    ('aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor', rms_norm, K_rms_norm, (), True, True),
+    ('aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor', batch_norm, K_batch_norm, (), True, True),
+    ('aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)', native_batch_norm, K_native_batch_norm, (), True, True),
+    ('aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)', _native_batch_norm_legit_functional, K__native_batch_norm_legit_functional, (), True, True),
+    ('aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)', _native_batch_norm_legit, K__native_batch_norm_legit, (), True, True),
+    ('aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)', _native_batch_norm_legit__no_stats, K__native_batch_norm_legit__no_stats, (), True, True),
+    ('aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)', _native_batch_norm_legit_no_training, K__native_batch_norm_legit_no_training, (), True, True),
+    ('aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)', _batch_norm_with_update_functional, K__batch_norm_with_update_functional, (), True, True),
+    ('aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)', _batch_norm_with_update, K__batch_norm_with_update, (), True, True),
+    ('aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)', _batch_norm_no_update, K__batch_norm_no_update, (), True, True),
+    ('aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', native_batch_norm_backward, K_native_batch_norm_backward, (), True, True),
+    ('aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor', instance_norm, K_instance_norm, (), True, True),
     ('aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor', convolution, K_convolution, (), True, True),
     ('aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)', convolution__out, K_convolution__out, (), True, True),
     ('aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', convolution_backward, K_convolution_backward, (), True, True),
@@ -8657,6 +10626,88 @@ OPERATORS = (
     ('aten::fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', fractional_max_pool3d__output, K_fractional_max_pool3d__output, (), True, True),
     ('aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor', max_unpool2d, K_max_unpool2d, (), True, True),
     ('aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor', max_unpool3d, K_max_unpool3d, (), True, True),
+    ('aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor', constant_pad_nd, K_constant_pad_nd, (), True, True),
+    ('aten::constant_pad_nd.out(Tensor self, SymInt[] pad, Scalar value=0, *, Tensor(a!) out) -> Tensor(a!)', constant_pad_nd__out, K_constant_pad_nd__out, (), True, True),
+    ('aten::pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor', pad, K_pad, (), True, True),
+    ('aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor', _pad_circular, K__pad_circular, (), True, True),
+    ('aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor', reflection_pad1d, K_reflection_pad1d, (), True, True),
+    ('aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor', reflection_pad2d, K_reflection_pad2d, (), True, True),
+    ('aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor', reflection_pad3d, K_reflection_pad3d, (), True, True),
+    ('aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor', replication_pad1d, K_replication_pad1d, (), True, True),
+    ('aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor', replication_pad2d, K_replication_pad2d, (), True, True),
+    ('aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor', replication_pad3d, K_replication_pad3d, (), True, True),
+    ('aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor', upsample_nearest1d, K_upsample_nearest1d, (), True, True),
+    ('aten::upsample_nearest1d.out(Tensor self, SymInt[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)', upsample_nearest1d__out, K_upsample_nearest1d__out, (), True, True),
+    ('aten::upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor', upsample_nearest1d_backward, K_upsample_nearest1d_backward, (), True, True),
+    ('aten::upsample_nearest1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None, *, Tensor(a!) grad_input) -> Tensor(a!)', upsample_nearest1d_backward__grad_input, K_upsample_nearest1d_backward__grad_input, (), True, True),
+    ('aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor', upsample_nearest1d__vec, K_upsample_nearest1d__vec, (), True, True),
+    ('aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_nearest2d, K_upsample_nearest2d, (), True, True),
+    ('aten::upsample_nearest2d.out(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', upsample_nearest2d__out, K_upsample_nearest2d__out, (), True, True),
+    ('aten::upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_nearest2d_backward, K_upsample_nearest2d_backward, (), True, True),
+    ('aten::upsample_nearest2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', upsample_nearest2d_backward__grad_input, K_upsample_nearest2d_backward__grad_input, (), True, True),
+    ('aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor', upsample_nearest2d__vec, K_upsample_nearest2d__vec, (), True, True),
+    ('aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_nearest3d, K_upsample_nearest3d, (), True, True),
+    ('aten::upsample_nearest3d.out(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', upsample_nearest3d__out, K_upsample_nearest3d__out, (), True, True),
+    ('aten::upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_nearest3d_backward, K_upsample_nearest3d_backward, (), True, True),
+    ('aten::upsample_nearest3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', upsample_nearest3d_backward__grad_input, K_upsample_nearest3d_backward__grad_input, (), True, True),
+    ('aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor', upsample_nearest3d__vec, K_upsample_nearest3d__vec, (), True, True),
+    ('aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor', _upsample_nearest_exact1d, K__upsample_nearest_exact1d, (), True, True),
+    ('aten::_upsample_nearest_exact1d.out(Tensor self, SymInt[1] output_size, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)', _upsample_nearest_exact1d__out, K__upsample_nearest_exact1d__out, (), True, True),
+    ('aten::_upsample_nearest_exact1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None) -> Tensor', _upsample_nearest_exact1d_backward, K__upsample_nearest_exact1d_backward, (), True, True),
+    ('aten::_upsample_nearest_exact1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, float? scales=None, *, Tensor(a!) grad_input) -> Tensor(a!)', _upsample_nearest_exact1d_backward__grad_input, K__upsample_nearest_exact1d_backward__grad_input, (), True, True),
+    ('aten::_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor', _upsample_nearest_exact1d__vec, K__upsample_nearest_exact1d__vec, (), True, True),
+    ('aten::_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_nearest_exact2d, K__upsample_nearest_exact2d, (), True, True),
+    ('aten::_upsample_nearest_exact2d.out(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', _upsample_nearest_exact2d__out, K__upsample_nearest_exact2d__out, (), True, True),
+    ('aten::_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_nearest_exact2d_backward, K__upsample_nearest_exact2d_backward, (), True, True),
+    ('aten::_upsample_nearest_exact2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', _upsample_nearest_exact2d_backward__grad_input, K__upsample_nearest_exact2d_backward__grad_input, (), True, True),
+    ('aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor', _upsample_nearest_exact2d__vec, K__upsample_nearest_exact2d__vec, (), True, True),
+    ('aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_nearest_exact3d, K__upsample_nearest_exact3d, (), True, True),
+    ('aten::_upsample_nearest_exact3d.out(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', _upsample_nearest_exact3d__out, K__upsample_nearest_exact3d__out, (), True, True),
+    ('aten::_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_nearest_exact3d_backward, K__upsample_nearest_exact3d_backward, (), True, True),
+    ('aten::_upsample_nearest_exact3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', _upsample_nearest_exact3d_backward__grad_input, K__upsample_nearest_exact3d_backward__grad_input, (), True, True),
+    ('aten::_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor', _upsample_nearest_exact3d__vec, K__upsample_nearest_exact3d__vec, (), True, True),
+    ('aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor', upsample_linear1d, K_upsample_linear1d, (), True, True),
+    ('aten::upsample_linear1d.out(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None, *, Tensor(a!) out) -> Tensor(a!)', upsample_linear1d__out, K_upsample_linear1d__out, (), True, True),
+    ('aten::upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool align_corners, float? scales=None) -> Tensor', upsample_linear1d_backward, K_upsample_linear1d_backward, (), True, True),
+    ('aten::upsample_linear1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool align_corners, float? scales=None, *, Tensor(a!) grad_input) -> Tensor(a!)', upsample_linear1d_backward__grad_input, K_upsample_linear1d_backward__grad_input, (), True, True),
+    ('aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', upsample_linear1d__vec, K_upsample_linear1d__vec, (), True, True),
+    ('aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_bilinear2d, K_upsample_bilinear2d, (), True, True),
+    ('aten::upsample_bilinear2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', upsample_bilinear2d__out, K_upsample_bilinear2d__out, (), True, True),
+    ('aten::upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_bilinear2d_backward, K_upsample_bilinear2d_backward, (), True, True),
+    ('aten::upsample_bilinear2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', upsample_bilinear2d_backward__grad_input, K_upsample_bilinear2d_backward__grad_input, (), True, True),
+    ('aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', upsample_bilinear2d__vec, K_upsample_bilinear2d__vec, (), True, True),
+    ('aten::upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_trilinear3d, K_upsample_trilinear3d, (), True, True),
+    ('aten::upsample_trilinear3d.out(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', upsample_trilinear3d__out, K_upsample_trilinear3d__out, (), True, True),
+    ('aten::upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_trilinear3d_backward, K_upsample_trilinear3d_backward, (), True, True),
+    ('aten::upsample_trilinear3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', upsample_trilinear3d_backward__grad_input, K_upsample_trilinear3d_backward__grad_input, (), True, True),
+    ('aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', upsample_trilinear3d__vec, K_upsample_trilinear3d__vec, (), True, True),
+    ('aten::upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_bicubic2d, K_upsample_bicubic2d, (), True, True),
+    ('aten::upsample_bicubic2d.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', upsample_bicubic2d__out, K_upsample_bicubic2d__out, (), True, True),
+    ('aten::upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', upsample_bicubic2d_backward, K_upsample_bicubic2d_backward, (), True, True),
+    ('aten::upsample_bicubic2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', upsample_bicubic2d_backward__grad_input, K_upsample_bicubic2d_backward__grad_input, (), True, True),
+    ('aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', upsample_bicubic2d__vec, K_upsample_bicubic2d__vec, (), True, True),
+    ('aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_bilinear2d_aa, K__upsample_bilinear2d_aa, (), True, True),
+    ('aten::_upsample_bilinear2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', _upsample_bilinear2d_aa__out, K__upsample_bilinear2d_aa__out, (), True, True),
+    ('aten::_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_bilinear2d_aa_backward, K__upsample_bilinear2d_aa_backward, (), True, True),
+    ('aten::_upsample_bilinear2d_aa_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', _upsample_bilinear2d_aa_backward__grad_input, K__upsample_bilinear2d_aa_backward__grad_input, (), True, True),
+    ('aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', _upsample_bilinear2d_aa__vec, K__upsample_bilinear2d_aa__vec, (), True, True),
+    ('aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_bicubic2d_aa, K__upsample_bicubic2d_aa, (), True, True),
+    ('aten::_upsample_bicubic2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', _upsample_bicubic2d_aa__out, K__upsample_bicubic2d_aa__out, (), True, True),
+    ('aten::_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_bicubic2d_aa_backward, K__upsample_bicubic2d_aa_backward, (), True, True),
+    ('aten::_upsample_bicubic2d_aa_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', _upsample_bicubic2d_aa_backward__grad_input, K__upsample_bicubic2d_aa_backward__grad_input, (), True, True),
+    ('aten::_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', _upsample_bicubic2d_aa__vec, K__upsample_bicubic2d_aa__vec, (), True, True),
+    ('aten::_upsample_lanczos2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_lanczos2d_aa, K__upsample_lanczos2d_aa, (), True, True),
+    ('aten::_upsample_lanczos2d_aa.out(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) out) -> Tensor(a!)', _upsample_lanczos2d_aa__out, K__upsample_lanczos2d_aa__out, (), True, True),
+    ('aten::_upsample_lanczos2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor', _upsample_lanczos2d_aa_backward, K__upsample_lanczos2d_aa_backward, (), True, True),
+    ('aten::_upsample_lanczos2d_aa_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool align_corners, float? scales_h=None, float? scales_w=None, *, Tensor(a!) grad_input) -> Tensor(a!)', _upsample_lanczos2d_aa_backward__grad_input, K__upsample_lanczos2d_aa_backward__grad_input, (), True, True),
+    ('aten::_upsample_lanczos2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor', _upsample_lanczos2d_aa__vec, K__upsample_lanczos2d_aa__vec, (), True, True),
+    ('aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', grid_sampler, K_grid_sampler, (), True, True),
+    ('aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', grid_sampler_2d, K_grid_sampler_2d, (), True, True),
+    ('aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', grid_sampler_3d, K_grid_sampler_3d, (), True, True),
+    ('aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor', affine_grid_generator, K_affine_grid_generator, (), True, True),
+    ('aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor', pixel_shuffle, K_pixel_shuffle, (), True, True),
+    ('aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor', pixel_unshuffle, K_pixel_unshuffle, (), True, True),
+    ('aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor', channel_shuffle, K_channel_shuffle, (), True, True),
     ('aten::mm(Tensor self, Tensor mat2) -> Tensor', mm, K_mm, (), True, True),
     ('aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', mm__out, K_mm__out, (), True, True),
     ('aten::bmm(Tensor self, Tensor mat2) -> Tensor', bmm, K_bmm, (), True, True),
@@ -8834,12 +10885,26 @@ OPERATORS = (
     ('aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', logsumexp__out, K_logsumexp__out, ('generated',), False, False),
     ('aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', native_dropout__out, K_native_dropout__out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::native_dropout_backward.out(Tensor grad_output, Tensor mask, float scale, *, Tensor(a!) out) -> Tensor(a!)', native_dropout_backward__out, K_native_dropout_backward__out, ('generated',), False, False),
+    ('aten::_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', _native_batch_norm_legit_no_training__out, K__native_batch_norm_legit_no_training__out, ('generated',), False, False),
+    ('aten::_batch_norm_no_update.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))', _batch_norm_no_update__out, K__batch_norm_no_update__out, ('generated',), False, False),
     ('aten::avg_pool1d.out(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, *, Tensor(a!) out) -> Tensor(a!)', avg_pool1d__out, K_avg_pool1d__out, ('generated',), False, False),
     ('aten::adaptive_avg_pool1d.out(Tensor self, int[1] output_size, *, Tensor(a!) out) -> Tensor(a!)', adaptive_avg_pool1d__out, K_adaptive_avg_pool1d__out, ('generated',), False, False),
     ('aten::adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', adaptive_avg_pool2d__out, K_adaptive_avg_pool2d__out, ('generated',), False, False),
     ('aten::adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *, Tensor(a!) out) -> Tensor(a!)', adaptive_avg_pool3d__out, K_adaptive_avg_pool3d__out, ('generated',), False, False),
     ('aten::max_unpool2d.out(Tensor self, Tensor indices, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', max_unpool2d__out, K_max_unpool2d__out, ('generated',), False, False),
     ('aten::max_unpool3d.out(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)', max_unpool3d__out, K_max_unpool3d__out, ('generated',), False, False),
+    ('aten::reflection_pad1d.out(Tensor self, SymInt[2] padding, *, Tensor(a!) out) -> Tensor(a!)', reflection_pad1d__out, K_reflection_pad1d__out, ('generated',), False, False),
+    ('aten::reflection_pad2d.out(Tensor self, SymInt[4] padding, *, Tensor(a!) out) -> Tensor(a!)', reflection_pad2d__out, K_reflection_pad2d__out, ('generated',), False, False),
+    ('aten::reflection_pad3d.out(Tensor self, SymInt[6] padding, *, Tensor(a!) out) -> Tensor(a!)', reflection_pad3d__out, K_reflection_pad3d__out, ('generated',), False, False),
+    ('aten::replication_pad1d.out(Tensor self, SymInt[2] padding, *, Tensor(a!) out) -> Tensor(a!)', replication_pad1d__out, K_replication_pad1d__out, ('generated',), False, False),
+    ('aten::replication_pad2d.out(Tensor self, SymInt[4] padding, *, Tensor(a!) out) -> Tensor(a!)', replication_pad2d__out, K_replication_pad2d__out, ('generated',), False, False),
+    ('aten::replication_pad3d.out(Tensor self, SymInt[6] padding, *, Tensor(a!) out) -> Tensor(a!)', replication_pad3d__out, K_replication_pad3d__out, ('generated',), False, False),
+    ('aten::grid_sampler_2d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', grid_sampler_2d__out, K_grid_sampler_2d__out, ('generated',), False, False),
+    ('aten::grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', grid_sampler_3d__out, K_grid_sampler_3d__out, ('generated',), False, False),
+    ('aten::affine_grid_generator.out(Tensor theta, SymInt[] size, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', affine_grid_generator__out, K_affine_grid_generator__out, ('generated',), False, False),
+    ('aten::pixel_shuffle.out(Tensor self, int upscale_factor, *, Tensor(a!) out) -> Tensor(a!)', pixel_shuffle__out, K_pixel_shuffle__out, ('generated',), False, False),
+    ('aten::pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)', pixel_unshuffle__out, K_pixel_unshuffle__out, ('generated',), False, False),
+    ('aten::channel_shuffle.out(Tensor self, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)', channel_shuffle__out, K_channel_shuffle__out, ('generated',), False, False),
     ('aten::_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', _unsafe_view__out, K__unsafe_view__out, ('generated',), False, False),
     ('aten::repeat.out(Tensor self, SymInt[] repeats, *, Tensor(a!) out) -> Tensor(a!)', repeat__out, K_repeat__out, ('generated',), False, False),
     ('aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', clone__out, K_clone__out, ('generated',), False, False),
@@ -8897,12 +10962,27 @@ KERNELS = (
     ('aten::cross_entropy_loss', 'CompositeImplicitAutograd', 'turnout.native.composites.losses:cross_entropy_loss'),
     ('aten::linear', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:linear'),
     ('aten::linear.out', 'CompositeExplicitAutograd', 'turnout.native.composites.linalg:linear_out'),
-    ('aten::layer_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.layers:layer_norm'),
     ('aten::embedding', 'CompositeImplicitAutograd', 'turnout.native.composites.layers:embedding'),
     ('aten::dropout', 'CompositeImplicitAutograd', 'turnout.native.composites.layers:dropout'),
     ('aten::dropout_', 'CompositeImplicitAutograd', 'turnout.native.composites.layers:dropout_'),
     ('aten::native_dropout', 'CompositeExplicitAutograd', 'turnout.native.composites.layers:native_dropout'),
     ('aten::native_dropout_backward', 'CompositeExplicitAutograd', 'turnout.native.composites.layers:native_dropout_backward'),
+    ('aten::layer_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:layer_norm'),
+    ('aten::native_layer_norm_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_layer_norm_backward'),
+    ('aten::group_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:group_norm'),
+    ('aten::native_group_norm_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_group_norm_backward'),
+    ('aten::rms_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:rms_norm'),
+    ('aten::batch_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm'),
+    ('aten::native_batch_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_batch_norm'),
+    ('aten::_native_batch_norm_legit_functional', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_batch_norm_functional'),
+    ('aten::_native_batch_norm_legit', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_batch_norm'),
+    ('aten::_native_batch_norm_legit.no_stats', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_batch_norm_no_stats'),
+    ('aten::_native_batch_norm_legit_no_training', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_batch_norm_no_training'),
+    ('aten::_batch_norm_with_update_functional', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm_with_update_functional'),
+    ('aten::_batch_norm_with_update', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm_with_update'),
+    ('aten::_batch_norm_no_update', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm_no_update'),
+    ('aten::native_batch_norm_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_batch_norm_backward'),
+    ('aten::instance_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.normalisation:instance_norm'),
     ('aten::convolution_backward', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:convolution_backward'),
     ('aten::conv1d', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv1d'),
     ('aten::conv2d', 'CompositeImplicitAutograd', 'turnout.native.composites.convolutions:conv2d'),
@@ -8927,6 +11007,34 @@ KERNELS = (
     ('aten::adaptive_max_pool1d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_max_pool1d'),
     ('aten::max_unpool2d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_unpool2d'),
     ('aten::max_unpool3d', 'CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_unpool3d'),
+    ('aten::pad', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:pad'),
+    ('aten::_pad_circular', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:pad_circular'),
+    ('aten::reflection_pad1d', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:reflection_pad1d'),
+    ('aten::reflection_pad2d', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:reflection_pad2d'),
+    ('aten::reflection_pad3d', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:reflection_pad3d'),
+    ('aten::replication_pad1d', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:replication_pad1d'),
+    ('aten::replication_pad2d', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:replication_pad2d'),
+    ('aten::replication_pad3d', 'CompositeImplicitAutograd', 'turnout.native.composites.padding:replication_pad3d'),
+    ('aten::upsample_nearest1d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_nearest1d_vec'),
+    ('aten::upsample_nearest2d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_nearest2d_vec'),
+    ('aten::upsample_nearest3d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_nearest3d_vec'),
+    ('aten::_upsample_nearest_exact1d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_nearest_exact1d_vec'),
+    ('aten::_upsample_nearest_exact2d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_nearest_exact2d_vec'),
+    ('aten::_upsample_nearest_exact3d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_nearest_exact3d_vec'),
+    ('aten::upsample_linear1d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_linear1d_vec'),
+    ('aten::upsample_bilinear2d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_bilinear2d_vec'),
+    ('aten::upsample_trilinear3d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_trilinear3d_vec'),
+    ('aten::upsample_bicubic2d.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_bicubic2d_vec'),
+    ('aten::_upsample_bilinear2d_aa.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_bilinear2d_aa_vec'),
+    ('aten::_upsample_bicubic2d_aa.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_bicubic2d_aa_vec'),
+    ('aten::_upsample_lanczos2d_aa.vec', 'CompositeImplicitAutograd', 'turnout.native.composites.interpolation:upsample_lanczos2d_aa_vec'),
+    ('aten::grid_sampler', 'CompositeImplicitAutograd', 'turnout.native.composites.sampling:grid_sampler'),
+    ('aten::grid_sampler_2d', 'CompositeImplicitAutograd', 'turnout.native.composites.sampling:grid_sampler_2d'),
+    ('aten::grid_sampler_3d', 'CompositeImplicitAutograd', 'turnout.native.composites.sampling:grid_sampler_3d'),
+    ('aten::affine_grid_generator', 'CompositeImplicitAutograd', 'turnout.native.composites.sampling:affine_grid_generator'),
+    ('aten::pixel_shuffle', 'CompositeImplicitAutograd', 'turnout.native.composites.sampling:pixel_shuffle'),
+    ('aten::pixel_unshuffle', 'CompositeImplicitAutograd', 'turnout.native.composites.sampling:pixel_unshuffle'),
+    ('aten::channel_shuffle', 'CompositeImplicitAutograd', 'turnout.native.composites.sampling:channel_shuffle'),
     ('aten::matmul', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:matmul'),
     ('aten::matmul.out', 'CompositeExplicitAutograd', 'turnout.native.composites.linalg:matmul_out'),
     ('aten::outer', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:outer'),
@@ -9057,12 +11165,26 @@ KERNELS = (
     ('aten::logsumexp.out', 'CompositeExplicitAutograd', 'autogen:out:aten::logsumexp'),
     ('aten::native_dropout.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout'),
     ('aten::native_dropout_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout_backward'),
+    ('aten::_native_batch_norm_legit_no_training.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_native_batch_norm_legit_no_training'),
+    ('aten::_batch_norm_no_update.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_batch_norm_no_update'),
     ('aten::avg_pool1d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::avg_pool1d'),
     ('aten::adaptive_avg_pool1d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool1d'),
     ('aten::adaptive_avg_pool2d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool2d'),
     ('aten::adaptive_avg_pool3d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool3d'),
     ('aten::max_unpool2d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::max_unpool2d'),
     ('aten::max_unpool3d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::max_unpool3d'),
+    ('aten::reflection_pad1d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::reflection_pad1d'),
+    ('aten::reflection_pad2d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::reflection_pad2d'),
+    ('aten::reflection_pad3d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::reflection_pad3d'),
+    ('aten::replication_pad1d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::replication_pad1d'),
+    ('aten::replication_pad2d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::replication_pad2d'),
+    ('aten::replication_pad3d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::replication_pad3d'),
+    ('aten::grid_sampler_2d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::grid_sampler_2d'),
+    ('aten::grid_sampler_3d.out', 'CompositeExplicitAutograd', 'autogen:out:aten::grid_sampler_3d'),
+    ('aten::affine_grid_generator.out', 'CompositeExplicitAutograd', 'autogen:out:aten::affine_grid_generator'),
+    ('aten::pixel_shuffle.out', 'CompositeExplicitAutograd', 'autogen:out:aten::pixel_shuffle'),
+    ('aten::pixel_unshuffle.out', 'CompositeExplicitAutograd', 'autogen:out:aten::pixel_unshuffle'),
+    ('aten::channel_shuffle.out', 'CompositeExplicitAutograd', 'autogen:out:aten::channel_shuffle'),
     ('aten::_unsafe_view.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_unsafe_view'),
     ('aten::repeat.out', 'CompositeExplicitAutograd', 'autogen:out:aten::repeat'),
     ('aten::clone.out', 'CompositeExplicitAutograd', 'autogen:out:aten::clone'),

@@ -15,8 +15,31 @@ from turnout.generated.functions import (
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
+    channel_shuffle,
+    pixel_shuffle,
+    pixel_unshuffle,
 )
 from turnout.generated.nn_functional import avg_pool2d, avg_pool3d, gelu, linear, one_hot
+from turnout.nn.images import (
+    affine_grid,
+    fold,
+    grid_sample,
+    interpolate,
+    pad,
+    unfold,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
+from turnout.nn.normalisation import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
+)
 from turnout.nn.pooling import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -84,6 +107,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 __all__ = [
+    "affine_grid", "fold", "grid_sample", "interpolate", "pad", "unfold", "upsample", "upsample_bilinear", "upsample_nearest",
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "normalize", "rms_norm",
+    "channel_shuffle", "pixel_shuffle", "pixel_unshuffle",
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "fractional_max_pool2d", "fractional_max_pool3d", "lp_pool1d", "lp_pool2d",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.shapes import convolutions, indexing, linalg, losses, pointwise, pooling, reductions
+from turnout.shapes import convolutions, images, indexing, linalg, losses, normalisation, pointwise, pooling, reductions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +126,36 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "adaptive_max_pool3d.out": pooling.adaptive_max_pool3d,
     "fractional_max_pool2d.output": pooling.fractional_max_pool2d,
     "fractional_max_pool3d.output": pooling.fractional_max_pool3d,
+    # padding, interpolation and normalisation
+    "constant_pad_nd.out": images.constant_pad,
+    "upsample_nearest1d.out": images.upsample1d,
+    "upsample_nearest1d_backward.grad_input": images.upsample_backward,
+    "upsample_nearest2d.out": images.upsample2d,
+    "upsample_nearest2d_backward.grad_input": images.upsample_backward,
+    "upsample_nearest3d.out": images.upsample3d,
+    "upsample_nearest3d_backward.grad_input": images.upsample_backward,
+    "_upsample_nearest_exact1d.out": images.upsample1d,
+    "_upsample_nearest_exact1d_backward.grad_input": images.upsample_backward,
+    "_upsample_nearest_exact2d.out": images.upsample2d,
+    "_upsample_nearest_exact2d_backward.grad_input": images.upsample_backward,
+    "_upsample_nearest_exact3d.out": images.upsample3d,
+    "_upsample_nearest_exact3d_backward.grad_input": images.upsample_backward,
+    "upsample_linear1d.out": images.upsample1d,
+    "upsample_linear1d_backward.grad_input": images.upsample_backward,
+    "upsample_bilinear2d.out": images.upsample2d,
+    "upsample_bilinear2d_backward.grad_input": images.upsample_backward,
+    "upsample_trilinear3d.out": images.upsample3d,
+    "upsample_trilinear3d_backward.grad_input": images.upsample_backward,
+    "upsample_bicubic2d.out": images.upsample2d,
+    "upsample_bicubic2d_backward.grad_input": images.upsample_backward,
+    "_upsample_bilinear2d_aa.out": images.upsample2d,
+    "_upsample_bilinear2d_aa_backward.grad_input": images.upsample_backward,
+    "_upsample_bicubic2d_aa.out": images.upsample2d,
+    "_upsample_bicubic2d_aa_backward.grad_input": images.upsample_backward,
+    "_upsample_lanczos2d_aa.out": images.upsample2d,
+    "_upsample_lanczos2d_aa_backward.grad_input": images.upsample_backward,
+    "native_layer_norm.out": normalisation.native_layer_norm,
+    "native_group_norm.out": normalisation.native_group_norm,
     # linalg
     "mm.out": linalg.mm,
     "bmm.out": linalg.bmm,

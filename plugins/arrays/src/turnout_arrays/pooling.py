@@ -243,7 +243,7 @@ def fractional_max_pool(xp: Any, ndim: int) -> Any:
         size = spread(kernel_size, ndim)
         x, samples = widen(xp, self), widen(xp, random_samples)
         lengths, counts = x.shape[-ndim:], out.shape[-ndim:]
-        planes = x.reshape(-1, prod(lengths))
+        planes = x.reshape(prod(x.shape[:-ndim]), prod(lengths))
         batch = x.shape[0] if x.ndim == ndim + 2 else 1
         samples = samples[:batch].reshape(-1, ndim)
         # The samples of two dims are (width, height), those of three (depth, height, width).
@@ -254,9 +254,9 @@ def fractional_max_pool(xp: Any, ndim: int) -> Any:
         for offset in product(*map(range, size)):
             where: Any = 0
             for i, (start, o, n) in enumerate(zip(first, offset, lengths, strict=True)):
-                shape = (start.shape[0],) + (1,) * i + (-1,) + (1,) * (ndim - i - 1)
+                shape = (start.shape[0], *(1,) * i, start.shape[1], *(1,) * (ndim - i - 1))
                 where = where * n + (start + o).reshape(shape)
-            flat = where.reshape(planes.shape[0], -1)
+            flat = where.reshape(planes.shape[0], prod(counts))
             value = xp.take_along_axis(planes, flat, 1).reshape(best.shape)
             larger = (value > best) | (value != value)
             if not any(offset):

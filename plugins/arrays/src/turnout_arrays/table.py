@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import convolutions, indexing, linalg, losses, pointwise, pooling, reductions
+from turnout_arrays import convolutions, images, indexing, linalg, losses, normalisation, pointwise, pooling, reductions
 
-MODULES = (pointwise, reductions, linalg, losses, convolutions, pooling, indexing)
+MODULES = (pointwise, reductions, linalg, losses, convolutions, pooling, images, normalisation, indexing)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

@@ -155,6 +155,9 @@ def _input_grad(
     made: Tensor
     if transposed:
         made = aten.convolution(grad, weight, None, stride, padding, dilation, False, (0,) * len(stride), groups)
+        for dim, n in enumerate(shape[2:], 2):  # output_padding can make room for windows of its own
+            if made.shape[dim] != n:
+                made = aten.slice__Tensor(made, dim, 0, n, 1)
         return made
     # Elements at the end that no window reaches are what output_padding adds.
     extra = [

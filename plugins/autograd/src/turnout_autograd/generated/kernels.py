@@ -26,6 +26,7 @@ from turnout_autograd.formulas import (
     clamp_grad_min,
     col2im,
     conj,
+    constant_pad_nd,
     convolution_backward,
     count,
     count_of,
@@ -38,10 +39,12 @@ from turnout_autograd.formulas import (
     gathered,
     gelu_backward,
     gelu_second_grad,
+    group_norm_grad,
     im2col,
     index,
     index_select_grad,
     inverse,
+    layer_norm_grad,
     log_softmax_backward_data,
     log_softmax_second_grad,
     logsumexp_grad,
@@ -77,6 +80,32 @@ from turnout_autograd.formulas import (
     threshold_backward,
     unbind_grad,
     unfold_backward,
+    upsample_bicubic2d,
+    upsample_bicubic2d_aa,
+    upsample_bicubic2d_aa_backward,
+    upsample_bicubic2d_backward,
+    upsample_bilinear2d,
+    upsample_bilinear2d_aa,
+    upsample_bilinear2d_aa_backward,
+    upsample_bilinear2d_backward,
+    upsample_lanczos2d_aa,
+    upsample_lanczos2d_aa_backward,
+    upsample_linear1d,
+    upsample_linear1d_backward,
+    upsample_nearest1d,
+    upsample_nearest1d_backward,
+    upsample_nearest2d,
+    upsample_nearest2d_backward,
+    upsample_nearest3d,
+    upsample_nearest3d_backward,
+    upsample_nearest_exact1d,
+    upsample_nearest_exact1d_backward,
+    upsample_nearest_exact2d,
+    upsample_nearest_exact2d_backward,
+    upsample_nearest_exact3d,
+    upsample_nearest_exact3d_backward,
+    upsample_trilinear3d,
+    upsample_trilinear3d_backward,
     var_grad,
     where,
     zeros_like,
@@ -2172,6 +2201,75 @@ class NativeDropoutBackwardBackward0(Node):
         node.mask = FREED
 
 
+class NativeLayerNormBackward0(Node):
+    __slots__ = ('bias', 'bias_version', 'input', 'input_version', 'weight', 'weight_version', 'eps', 'normalized_shape', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_layer_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            bias = check_optional(node, 'bias', node.bias, node.bias_version)
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            eps = node.eps
+            normalized_shape = node.normalized_shape
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.bias = FREED
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class NativeGroupNormBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'C', 'HxW', 'N', 'eps', 'group', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_group_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            C = node.C
+            HxW = node.HxW
+            N = node.N
+            eps = node.eps
+            group = node.group
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = group_norm_grad(grad, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
 class ConvolutionBackward0(Node):
     __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'dilation', 'groups', 'output_padding', 'padding', 'stride', 'transposed', 'metas')
     op_name = 'aten::convolution'
@@ -2504,6 +2602,385 @@ class FractionalMaxPool3dBackward0(Node):
 
     def release(node):
         node.result1 = FREED
+
+
+class ConstantPadNdBackward0(Node):
+    __slots__ = ('pad', 'metas')
+    op_name = 'aten::constant_pad_nd'
+    unary = True
+
+    def backward(node, grad, edges):
+        pad = node.pad
+        grad_self = constant_pad_nd(grad, [-n for n in pad])
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+
+class UpsampleNearest1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearest1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearest2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearest3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest_exact1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearestExact1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest_exact1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearestExact2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLinear1dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_linear1d_backward(grad, output_size, self_shape, align_corners, scales)
+        return grad_self
+
+
+class UpsampleLinear1dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_linear1d(grad, output_size, align_corners, scales)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleTrilinear3dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_trilinear3d_backward(grad, output_size, self_shape, align_corners, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleTrilinear3dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_trilinear3d(grad, output_size, align_corners, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLanczos2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_lanczos2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleLanczos2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_lanczos2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
 
 
 class MmBackward0(Node):
@@ -9413,6 +9890,117 @@ def kernel_of_native_dropout_backward(op):
     return kernel
 
 
+def kernel_of_native_layer_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, normalized_shape, weight, bias, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        node = NativeLayerNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.bias = bias
+        node.bias_version = version_of(bias)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.eps = eps
+        node.normalized_shape = normalized_shape
+        result = call(below, input, normalized_shape, weight, bias, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_layer_norm'
+    return kernel
+
+
+def kernel_of_native_group_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, N, C, HxW, group, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        node = NativeGroupNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.C = C
+        node.HxW = HxW
+        node.N = N
+        node.eps = eps
+        node.group = group
+        result = call(below, input, weight, bias, N, C, HxW, group, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_group_norm'
+    return kernel
+
+
 def kernel_of_convolution(op):
     cache = op.cache
     resolve = op.resolve
@@ -10087,6 +10675,986 @@ def kernel_of_fractional_max_pool3d(op):
         return result
 
     kernel.__qualname__ = 'autograd of aten::fractional_max_pool3d'
+    return kernel
+
+
+def kernel_of_constant_pad_nd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, pad, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, pad, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, pad, value)
+        node = ConstantPadNdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.pad = pad
+        result = call(below, self, pad, value)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::constant_pad_nd'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearest1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearest1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearestExact1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearestExact1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_linear1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales)
+        node = UpsampleLinear1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d'
+    return kernel
+
+
+def kernel_of_upsample_linear1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        node = UpsampleLinear1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa_backward'
     return kernel
 
 
@@ -12800,6 +14368,8 @@ KERNELS = {
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
+    'aten::native_layer_norm': kernel_of_native_layer_norm,
+    'aten::native_group_norm': kernel_of_native_group_norm,
     'aten::convolution': kernel_of_convolution,
     'aten::im2col': kernel_of_im2col,
     'aten::col2im': kernel_of_col2im,
@@ -12817,6 +14387,33 @@ KERNELS = {
     'aten::adaptive_max_pool3d': kernel_of_adaptive_max_pool3d,
     'aten::fractional_max_pool2d': kernel_of_fractional_max_pool2d,
     'aten::fractional_max_pool3d': kernel_of_fractional_max_pool3d,
+    'aten::constant_pad_nd': kernel_of_constant_pad_nd,
+    'aten::upsample_nearest1d': kernel_of_upsample_nearest1d,
+    'aten::upsample_nearest1d_backward': kernel_of_upsample_nearest1d_backward,
+    'aten::upsample_nearest2d': kernel_of_upsample_nearest2d,
+    'aten::upsample_nearest2d_backward': kernel_of_upsample_nearest2d_backward,
+    'aten::upsample_nearest3d': kernel_of_upsample_nearest3d,
+    'aten::upsample_nearest3d_backward': kernel_of_upsample_nearest3d_backward,
+    'aten::_upsample_nearest_exact1d': kernel_of__upsample_nearest_exact1d,
+    'aten::_upsample_nearest_exact1d_backward': kernel_of__upsample_nearest_exact1d_backward,
+    'aten::_upsample_nearest_exact2d': kernel_of__upsample_nearest_exact2d,
+    'aten::_upsample_nearest_exact2d_backward': kernel_of__upsample_nearest_exact2d_backward,
+    'aten::_upsample_nearest_exact3d': kernel_of__upsample_nearest_exact3d,
+    'aten::_upsample_nearest_exact3d_backward': kernel_of__upsample_nearest_exact3d_backward,
+    'aten::upsample_linear1d': kernel_of_upsample_linear1d,
+    'aten::upsample_linear1d_backward': kernel_of_upsample_linear1d_backward,
+    'aten::upsample_bilinear2d': kernel_of_upsample_bilinear2d,
+    'aten::upsample_bilinear2d_backward': kernel_of_upsample_bilinear2d_backward,
+    'aten::upsample_trilinear3d': kernel_of_upsample_trilinear3d,
+    'aten::upsample_trilinear3d_backward': kernel_of_upsample_trilinear3d_backward,
+    'aten::upsample_bicubic2d': kernel_of_upsample_bicubic2d,
+    'aten::upsample_bicubic2d_backward': kernel_of_upsample_bicubic2d_backward,
+    'aten::_upsample_bilinear2d_aa': kernel_of__upsample_bilinear2d_aa,
+    'aten::_upsample_bilinear2d_aa_backward': kernel_of__upsample_bilinear2d_aa_backward,
+    'aten::_upsample_bicubic2d_aa': kernel_of__upsample_bicubic2d_aa,
+    'aten::_upsample_bicubic2d_aa_backward': kernel_of__upsample_bicubic2d_aa_backward,
+    'aten::_upsample_lanczos2d_aa': kernel_of__upsample_lanczos2d_aa,
+    'aten::_upsample_lanczos2d_aa_backward': kernel_of__upsample_lanczos2d_aa_backward,
     'aten::mm': kernel_of_mm,
     'aten::bmm': kernel_of_bmm,
     'aten::mv': kernel_of_mv,
