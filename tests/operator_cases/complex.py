@@ -7,7 +7,7 @@ from operator_cases.model import M, OperatorCase, S, T, two, values
 BOTH = ("complex64", "complex128")
 Z = T([[1 + 2j, -0.5j, -3 + 0j], [0j, 2 - 1j, -1 - 1j]])
 
-# ruff: noqa: E501 - rows of a table
+
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
     OperatorCase("angle", (S(Z),), lambda np, x: np.angle(x), BOTH),

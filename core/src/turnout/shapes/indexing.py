@@ -6,7 +6,7 @@ they select has a length that only the values tell, so their indices are compute
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
+from turnout.dtypes import DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout.shapes.extents import broadcast, expands_to, layout, wrap_dim

@@ -5,10 +5,38 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_arrays import (
-    activations, elementary, indexing, linalg, losses, pointwise, polynomials, reductions, sorting, statistics,
-)  # fmt: skip
+    activations,
+    convolutions,
+    elementary,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
-MODULES = (pointwise, elementary, activations, polynomials, reductions, statistics, linalg, losses, indexing, sorting)
+MODULES = (
+    activations,
+    convolutions,
+    elementary,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

@@ -7,8 +7,7 @@ is named after its operator with `_grad`; operators that core has for gradients 
 from __future__ import annotations
 
 from itertools import accumulate
-from math import log as scalar_log
-from math import inf, pi, prod, sqrt
+from math import inf, prod
 from typing import Any
 
 from turnout.dtypes import COMPLEX

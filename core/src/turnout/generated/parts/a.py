@@ -1169,6 +1169,411 @@ def op_aminmax__out(self, *, dim=None, keepdim=False, min, max):
         return miss('aten::aminmax.out', (self, dim, keepdim, min, max))
     return kernel(ks, self, dim, keepdim, min, max)
 
+K_avg_pool2d = {}
+def op_avg_pool2d(self, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    kernel_size = as_ints('aten::avg_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool2d__out = {}
+def op_avg_pool2d__out(self, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out):
+    kernel_size = as_ints('aten::avg_pool2d.out', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d.out', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d.out', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d.out', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d.out', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d.out', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d.out', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
+
+K_avg_pool3d = {}
+def op_avg_pool3d(self, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None):
+    kernel_size = as_ints('aten::avg_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool3d__out = {}
+def op_avg_pool3d__out(self, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out):
+    kernel_size = as_ints('aten::avg_pool3d.out', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d.out', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d.out', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d.out', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d.out', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d.out', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d.out', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out)
+
+K_avg_pool1d = {}
+def op_avg_pool1d(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True):
+    kernel_size = as_ints('aten::avg_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::avg_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::avg_pool1d', 'padding', padding, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool1d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool1d', 'count_include_pad', count_include_pad)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool1d', (self, kernel_size, stride, padding, ceil_mode, count_include_pad))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+K_avg_pool2d_backward = {}
+def op_avg_pool2d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    kernel_size = as_ints('aten::avg_pool2d_backward', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d_backward', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d_backward', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d_backward', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d_backward', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d_backward', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d_backward', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool2d_backward__grad_input = {}
+def op_avg_pool2d_backward__grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, *, grad_input):
+    kernel_size = as_ints('aten::avg_pool2d_backward.grad_input', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d_backward.grad_input', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d_backward.grad_input', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d_backward.grad_input', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d_backward.grad_input', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d_backward.grad_input', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d_backward.grad_input', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input)
+
+K_avg_pool3d_backward = {}
+def op_avg_pool3d_backward(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    kernel_size = as_ints('aten::avg_pool3d_backward', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d_backward', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d_backward', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d_backward', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d_backward', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d_backward', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d_backward', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+K_avg_pool3d_backward__grad_input = {}
+def op_avg_pool3d_backward__grad_input(grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, *, grad_input):
+    kernel_size = as_ints('aten::avg_pool3d_backward.grad_input', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d_backward.grad_input', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d_backward.grad_input', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d_backward.grad_input', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d_backward.grad_input', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d_backward.grad_input', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d_backward.grad_input', (grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, grad_input)
+
+K__adaptive_avg_pool2d = {}
+def op__adaptive_avg_pool2d(self, output_size):
+    output_size = as_ints('aten::_adaptive_avg_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K__adaptive_avg_pool2d__out = {}
+def op__adaptive_avg_pool2d__out(self, output_size, *, out):
+    output_size = as_ints('aten::_adaptive_avg_pool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K__adaptive_avg_pool3d = {}
+def op__adaptive_avg_pool3d(self, output_size):
+    output_size = as_ints('aten::_adaptive_avg_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K__adaptive_avg_pool3d__out = {}
+def op__adaptive_avg_pool3d__out(self, output_size, *, out):
+    output_size = as_ints('aten::_adaptive_avg_pool3d.out', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K__adaptive_avg_pool2d_backward = {}
+def op__adaptive_avg_pool2d_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K__adaptive_avg_pool2d_backward__out = {}
+def op__adaptive_avg_pool2d_backward__out(grad_output, self, *, out):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool2d_backward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool2d_backward.out', (grad_output, self, out))
+    return kernel(ks, grad_output, self, out)
+
+K__adaptive_avg_pool3d_backward = {}
+def op__adaptive_avg_pool3d_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
+
+K__adaptive_avg_pool3d_backward__out = {}
+def op__adaptive_avg_pool3d_backward__out(grad_output, self, *, out):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__adaptive_avg_pool3d_backward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_adaptive_avg_pool3d_backward.out', (grad_output, self, out))
+    return kernel(ks, grad_output, self, out)
+
+K_adaptive_avg_pool1d = {}
+def op_adaptive_avg_pool1d(self, output_size):
+    output_size = as_ints('aten::adaptive_avg_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool1d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_avg_pool2d = {}
+def op_adaptive_avg_pool2d(self, output_size):
+    output_size = as_ints('aten::adaptive_avg_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool2d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_avg_pool3d = {}
+def op_adaptive_avg_pool3d(self, output_size):
+    output_size = as_ints('aten::adaptive_avg_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool3d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_max_pool2d = {}
+def op_adaptive_max_pool2d(self, output_size):
+    output_size = as_ints('aten::adaptive_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool2d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_max_pool2d__out = {}
+def op_adaptive_max_pool2d__out(self, output_size, *, out, indices):
+    output_size = as_ints('aten::adaptive_max_pool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool2d.out', (self, output_size, out, indices))
+    return kernel(ks, self, output_size, out, indices)
+
+K_adaptive_max_pool3d = {}
+def op_adaptive_max_pool3d(self, output_size):
+    output_size = as_ints('aten::adaptive_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool3d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_adaptive_max_pool3d__out = {}
+def op_adaptive_max_pool3d__out(self, output_size, *, out, indices):
+    output_size = as_ints('aten::adaptive_max_pool3d.out', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool3d.out', (self, output_size, out, indices))
+    return kernel(ks, self, output_size, out, indices)
+
+K_adaptive_max_pool1d = {}
+def op_adaptive_max_pool1d(self, output_size):
+    output_size = as_ints('aten::adaptive_max_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool1d', (self, output_size))
+    return kernel(ks, self, output_size)
+
+K_affine_grid_generator = {}
+def op_affine_grid_generator(theta, size, align_corners):
+    size = as_ints('aten::affine_grid_generator', 'size', size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::affine_grid_generator', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = theta.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_affine_grid_generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::affine_grid_generator', (theta, size, align_corners))
+    return kernel(ks, theta, size, align_corners)
+
 K_addmm = {}
 def op_addmm(self, mat1, mat2, *, beta=1, alpha=1):
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmm', 'beta', beta)
@@ -1385,6 +1790,81 @@ def op_add__Scalar_out(self, other, alpha=1, *, out):
         return miss('aten::add.Scalar_out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
 
+K_avg_pool1d__out = {}
+def op_avg_pool1d__out(self, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, *, out):
+    kernel_size = as_ints('aten::avg_pool1d.out', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::avg_pool1d.out', 'stride', stride, 1)
+    padding = as_ints('aten::avg_pool1d.out', 'padding', padding, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool1d.out', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool1d.out', 'count_include_pad', count_include_pad)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool1d.out', (self, kernel_size, stride, padding, ceil_mode, count_include_pad, out))
+    return kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, out)
+
+K_adaptive_avg_pool1d__out = {}
+def op_adaptive_avg_pool1d__out(self, output_size, *, out):
+    output_size = as_ints('aten::adaptive_avg_pool1d.out', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool1d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool1d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K_adaptive_avg_pool2d__out = {}
+def op_adaptive_avg_pool2d__out(self, output_size, *, out):
+    output_size = as_ints('aten::adaptive_avg_pool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool2d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K_adaptive_avg_pool3d__out = {}
+def op_adaptive_avg_pool3d__out(self, output_size, *, out):
+    output_size = as_ints('aten::adaptive_avg_pool3d.out', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool3d.out', (self, output_size, out))
+    return kernel(ks, self, output_size, out)
+
+K_affine_grid_generator__out = {}
+def op_affine_grid_generator__out(theta, size, align_corners, *, out):
+    size = as_ints('aten::affine_grid_generator.out', 'size', size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::affine_grid_generator.out', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = theta.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_affine_grid_generator__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::affine_grid_generator.out', (theta, size, align_corners, out))
+    return kernel(ks, theta, size, align_corners, out)
+
 
 def abs(input, *, out=None):
     """aten::abs, aten::abs.out"""
@@ -1492,6 +1972,38 @@ def acosh_(input):
     return kernel(ks, input)
 
 
+def adaptive_avg_pool1d(input, output_size, *, out=None):
+    """aten::adaptive_avg_pool1d, aten::adaptive_avg_pool1d.out"""
+    if out is not None:
+        return op_adaptive_avg_pool1d__out(input, output_size, out=out)
+    output_size = as_ints('aten::adaptive_avg_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool1d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_max_pool1d(input, output_size):
+    """aten::adaptive_max_pool1d"""
+    output_size = as_ints('aten::adaptive_max_pool1d', 'output_size', output_size, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool1d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
 def add(input, other, *args, **kwargs):
     """aten::add.Tensor, aten::add.Scalar, aten::add.out, aten::add.Scalar_out"""
     if args or kwargs:
@@ -1560,6 +2072,24 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     if kernel is None:
         return miss('aten::addmm', (input, mat1, mat2, beta, alpha))
     return kernel(ks, input, mat1, mat2, beta, alpha)
+
+
+def affine_grid_generator(theta, size, align_corners, *, out=None):
+    """aten::affine_grid_generator, aten::affine_grid_generator.out"""
+    if out is not None:
+        return op_affine_grid_generator__out(theta, size, align_corners, out=out)
+    size = as_ints('aten::affine_grid_generator', 'size', size)
+    if align_corners.__class__ is not bool: align_corners = as_bool('aten::affine_grid_generator', 'align_corners', align_corners)
+    state = DISPATCH()
+    try:
+        ks = theta.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_affine_grid_generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::affine_grid_generator', (theta, size, align_corners))
+    return kernel(ks, theta, size, align_corners)
 
 
 def alias(input):
@@ -2118,6 +2648,141 @@ def atanh_(input):
     return kernel(ks, input)
 
 
+def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, *, out=None):
+    """aten::avg_pool1d, aten::avg_pool1d.out"""
+    if out is not None:
+        return op_avg_pool1d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, out=out)
+    kernel_size = as_ints('aten::avg_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::avg_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::avg_pool1d', 'padding', padding, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool1d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool1d', 'count_include_pad', count_include_pad)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool1d', (input, kernel_size, stride, padding, ceil_mode, count_include_pad))
+    return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def adaptive_avg_pool2d(input, output_size, *, out=None):
+    """aten::adaptive_avg_pool2d, aten::adaptive_avg_pool2d.out"""
+    if out is not None:
+        return op_adaptive_avg_pool2d__out(input, output_size, out=out)
+    output_size = as_ints('aten::adaptive_avg_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool2d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_avg_pool3d(input, output_size, *, out=None):
+    """aten::adaptive_avg_pool3d, aten::adaptive_avg_pool3d.out"""
+    if out is not None:
+        return op_adaptive_avg_pool3d__out(input, output_size, out=out)
+    output_size = as_ints('aten::adaptive_avg_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_avg_pool3d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_max_pool2d(input, output_size, *, out=None):
+    """aten::adaptive_max_pool2d, aten::adaptive_max_pool2d.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::adaptive_max_pool2d.out', out, 2)
+        return op_adaptive_max_pool2d__out(input, output_size, out=out, indices=indices)
+    output_size = as_ints('aten::adaptive_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool2d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def adaptive_max_pool3d(input, output_size, *, out=None):
+    """aten::adaptive_max_pool3d, aten::adaptive_max_pool3d.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::adaptive_max_pool3d.out', out, 2)
+        return op_adaptive_max_pool3d__out(input, output_size, out=out, indices=indices)
+    output_size = as_ints('aten::adaptive_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adaptive_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adaptive_max_pool3d', (input, output_size))
+    return kernel(ks, input, output_size)
+
+
+def avg_pool2d(input, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+    """aten::avg_pool2d, aten::avg_pool2d.out"""
+    if out is not None:
+        return op_avg_pool2d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
+    kernel_size = as_ints('aten::avg_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::avg_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::avg_pool2d', 'padding', padding, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool2d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool2d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool2d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool2d', (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+    """aten::avg_pool3d, aten::avg_pool3d.out"""
+    if out is not None:
+        return op_avg_pool3d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
+    kernel_size = as_ints('aten::avg_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::avg_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::avg_pool3d', 'padding', padding, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::avg_pool3d', 'ceil_mode', ceil_mode)
+    if count_include_pad.__class__ is not bool: count_include_pad = as_bool('aten::avg_pool3d', 'count_include_pad', count_include_pad)
+    if divisor_override is not None and divisor_override.__class__ is not int: divisor_override = as_int('aten::avg_pool3d', 'divisor_override', divisor_override)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_avg_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::avg_pool3d', (input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override))
+    return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -2513,6 +3178,69 @@ OPERATORS = {
         ('aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)', op_aminmax, K_aminmax, ('reduction',), True, True, ()),
         ('aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)', op_aminmax__out, K_aminmax__out, ('reduction',), True, True, ()),
     ),
+    'avg_pool2d': (
+        ('aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', op_avg_pool2d, K_avg_pool2d, (), True, True, ()),
+        ('aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', op_avg_pool2d__out, K_avg_pool2d__out, (), True, True, ()),
+    ),
+    'avg_pool3d': (
+        ('aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', op_avg_pool3d, K_avg_pool3d, (), True, True, ()),
+        ('aten::avg_pool3d.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', op_avg_pool3d__out, K_avg_pool3d__out, (), True, True, ()),
+    ),
+    'avg_pool1d': (
+        ('aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True) -> Tensor', op_avg_pool1d, K_avg_pool1d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:avg_pool1d'),)),
+        ('aten::avg_pool1d.out(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, bool count_include_pad=True, *, Tensor(a!) out) -> Tensor(a!)', op_avg_pool1d__out, K_avg_pool1d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::avg_pool1d'),)),
+    ),
+    'avg_pool2d_backward': (
+        ('aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', op_avg_pool2d_backward, K_avg_pool2d_backward, (), True, True, ()),
+        ('aten::avg_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> Tensor(a!)', op_avg_pool2d_backward__grad_input, K_avg_pool2d_backward__grad_input, (), True, True, ()),
+    ),
+    'avg_pool3d_backward': (
+        ('aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor', op_avg_pool3d_backward, K_avg_pool3d_backward, (), True, True, ()),
+        ('aten::avg_pool3d_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> Tensor(a!)', op_avg_pool3d_backward__grad_input, K_avg_pool3d_backward__grad_input, (), True, True, ()),
+    ),
+    '_adaptive_avg_pool2d': (
+        ('aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor', op__adaptive_avg_pool2d, K__adaptive_avg_pool2d, (), True, True, ()),
+        ('aten::_adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', op__adaptive_avg_pool2d__out, K__adaptive_avg_pool2d__out, (), True, True, ()),
+    ),
+    '_adaptive_avg_pool3d': (
+        ('aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor', op__adaptive_avg_pool3d, K__adaptive_avg_pool3d, (), True, True, ()),
+        ('aten::_adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *, Tensor(a!) out) -> Tensor(a!)', op__adaptive_avg_pool3d__out, K__adaptive_avg_pool3d__out, (), True, True, ()),
+    ),
+    '_adaptive_avg_pool2d_backward': (
+        ('aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor', op__adaptive_avg_pool2d_backward, K__adaptive_avg_pool2d_backward, (), True, True, ()),
+        ('aten::_adaptive_avg_pool2d_backward.out(Tensor grad_output, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op__adaptive_avg_pool2d_backward__out, K__adaptive_avg_pool2d_backward__out, (), True, True, ()),
+    ),
+    '_adaptive_avg_pool3d_backward': (
+        ('aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor', op__adaptive_avg_pool3d_backward, K__adaptive_avg_pool3d_backward, (), True, True, ()),
+        ('aten::_adaptive_avg_pool3d_backward.out(Tensor grad_output, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op__adaptive_avg_pool3d_backward__out, K__adaptive_avg_pool3d_backward__out, (), True, True, ()),
+    ),
+    'adaptive_avg_pool1d': (
+        ('aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor', op_adaptive_avg_pool1d, K_adaptive_avg_pool1d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_avg_pool1d'),)),
+        ('aten::adaptive_avg_pool1d.out(Tensor self, int[1] output_size, *, Tensor(a!) out) -> Tensor(a!)', op_adaptive_avg_pool1d__out, K_adaptive_avg_pool1d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool1d'),)),
+    ),
+    'adaptive_avg_pool2d': (
+        ('aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor', op_adaptive_avg_pool2d, K_adaptive_avg_pool2d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_avg_pool2d'),)),
+        ('aten::adaptive_avg_pool2d.out(Tensor self, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', op_adaptive_avg_pool2d__out, K_adaptive_avg_pool2d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool2d'),)),
+    ),
+    'adaptive_avg_pool3d': (
+        ('aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor', op_adaptive_avg_pool3d, K_adaptive_avg_pool3d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_avg_pool3d'),)),
+        ('aten::adaptive_avg_pool3d.out(Tensor self, SymInt[3] output_size, *, Tensor(a!) out) -> Tensor(a!)', op_adaptive_avg_pool3d__out, K_adaptive_avg_pool3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::adaptive_avg_pool3d'),)),
+    ),
+    'adaptive_max_pool2d': (
+        ('aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)', op_adaptive_max_pool2d, K_adaptive_max_pool2d, (), True, True, ()),
+        ('aten::adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', op_adaptive_max_pool2d__out, K_adaptive_max_pool2d__out, (), True, True, ()),
+    ),
+    'adaptive_max_pool3d': (
+        ('aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)', op_adaptive_max_pool3d, K_adaptive_max_pool3d, (), True, True, ()),
+        ('aten::adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', op_adaptive_max_pool3d__out, K_adaptive_max_pool3d__out, (), True, True, ()),
+    ),
+    'adaptive_max_pool1d': (
+        ('aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)', op_adaptive_max_pool1d, K_adaptive_max_pool1d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:adaptive_max_pool1d'),)),
+    ),
+    'affine_grid_generator': (
+        ('aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor', op_affine_grid_generator, K_affine_grid_generator, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:affine_grid_generator'),)),
+        ('aten::affine_grid_generator.out(Tensor theta, SymInt[] size, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', op_affine_grid_generator__out, K_affine_grid_generator__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::affine_grid_generator'),)),
+    ),
     'addmm': (
         ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmm, K_addmm, (), True, True, ()),
         ('aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addmm__out, K_addmm__out, (), True, True, ()),
@@ -2553,10 +3281,13 @@ FUNCTIONS = {
         'acos_': acos_,
         'acosh': acosh,
         'acosh_': acosh_,
+        'adaptive_avg_pool1d': adaptive_avg_pool1d,
+        'adaptive_max_pool1d': adaptive_max_pool1d,
         'add': add,
         'addcdiv': addcdiv,
         'addcmul': addcmul,
         'addmm': addmm,
+        'affine_grid_generator': affine_grid_generator,
         'alias': alias,
         'all': all,
         'allclose': allclose,
@@ -2593,6 +3324,15 @@ FUNCTIONS = {
         'atan_': atan_,
         'atanh': atanh,
         'atanh_': atanh_,
+        'avg_pool1d': avg_pool1d,
+    },
+    'turnout.generated.nn_functional': {
+        'adaptive_avg_pool2d': adaptive_avg_pool2d,
+        'adaptive_avg_pool3d': adaptive_avg_pool3d,
+        'adaptive_max_pool2d': adaptive_max_pool2d,
+        'adaptive_max_pool3d': adaptive_max_pool3d,
+        'avg_pool2d': avg_pool2d,
+        'avg_pool3d': avg_pool3d,
     },
 }
 

@@ -489,6 +489,92 @@ def op_bincount(self, weights=None, minlength=0):
         return miss('aten::bincount', (self, weights, minlength))
     return kernel(ks, self, weights, minlength)
 
+K_batch_norm = {}
+def op_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    if training.__class__ is not bool: training = as_bool('aten::batch_norm', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::batch_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::batch_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::batch_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_batch_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::batch_norm', (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
+
+K__batch_norm_with_update_functional = {}
+def op__batch_norm_with_update_functional(input, weight, bias, running_mean, running_var, momentum, eps):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_with_update_functional', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_with_update_functional', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_with_update_functional[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_with_update_functional', (input, weight, bias, running_mean, running_var, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps)
+
+K__batch_norm_with_update = {}
+def op__batch_norm_with_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_with_update', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_with_update', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | running_mean.keys | running_var.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_with_update[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_with_update', (input, weight, bias, running_mean, running_var, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps)
+
+K__batch_norm_no_update = {}
+def op__batch_norm_no_update(input, weight, bias, running_mean, running_var, momentum, eps):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_no_update', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_no_update', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_no_update[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_no_update', (input, weight, bias, running_mean, running_var, momentum, eps))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps)
+
 K_bmm = {}
 def op_bmm(self, mat2):
     state = DISPATCH()
@@ -749,6 +835,29 @@ def op_bincount__out(self, weights=None, minlength=0, *, out):
         return miss('aten::bincount.out', (self, weights, minlength, out))
     return kernel(ks, self, weights, minlength, out)
 
+K__batch_norm_no_update__out = {}
+def op__batch_norm_no_update__out(input, weight, bias, running_mean, running_var, momentum, eps, *, out0, out1, out2, out3):
+    if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_no_update.out', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::_batch_norm_no_update.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys | out0.keys | out1.keys | out2.keys | out3.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__batch_norm_no_update__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_batch_norm_no_update.out', (input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2, out3))
+    return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2, out3)
+
 K_bucketize__Tensor_out = {}
 def op_bucketize__Tensor_out(self, boundaries, *, out_int32=False, right=False, out):
     if out_int32.__class__ is not bool: out_int32 = as_bool('aten::bucketize.Tensor_out', 'out_int32', out_int32)
@@ -794,6 +903,32 @@ def op_bernoulli__out(self, *, generator=None, out):
     if kernel is None:
         return miss('aten::bernoulli.out', (self, generator, out))
     return kernel(ks, self, generator, out)
+
+
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+    """aten::batch_norm"""
+    if training.__class__ is not bool: training = as_bool('aten::batch_norm', 'training', training)
+    if momentum.__class__ is not float: momentum = as_float('aten::batch_norm', 'momentum', momentum)
+    if eps.__class__ is not float: eps = as_float('aten::batch_norm', 'eps', eps)
+    if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::batch_norm', 'cudnn_enabled', cudnn_enabled)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if weight is not None:
+            ks |= weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if running_mean is not None:
+            ks |= running_mean.keys
+        if running_var is not None:
+            ks |= running_var.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_batch_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::batch_norm', (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled))
+    return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
 
 
 def bernoulli(input, *args, **kwargs):
@@ -1405,6 +1540,19 @@ OPERATORS = {
         ('aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor', op_bincount, K_bincount, ('dynamic_output_shape',), True, True, ()),
         ('aten::bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)', op_bincount__out, K_bincount__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::bincount'),)),
     ),
+    'batch_norm': (
+        ('aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor', op_batch_norm, K_batch_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm'),)),
+    ),
+    '_batch_norm_with_update_functional': (
+        ('aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)', op__batch_norm_with_update_functional, K__batch_norm_with_update_functional, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm_with_update_functional'),)),
+    ),
+    '_batch_norm_with_update': (
+        ('aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)', op__batch_norm_with_update, K__batch_norm_with_update, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm_with_update'),)),
+    ),
+    '_batch_norm_no_update': (
+        ('aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)', op__batch_norm_no_update, K__batch_norm_no_update, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm_no_update'),)),
+        ('aten::_batch_norm_no_update.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))', op__batch_norm_no_update__out, K__batch_norm_no_update__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_batch_norm_no_update'),)),
+    ),
     'bmm': (
         ('aten::bmm(Tensor self, Tensor mat2) -> Tensor', op_bmm, K_bmm, (), True, True, ()),
         ('aten::bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', op_bmm__out, K_bmm__out, (), True, True, ()),
@@ -1429,6 +1577,7 @@ OPERATORS = {
 # Public module -> its functions by name.
 FUNCTIONS = {
     'turnout': {
+        'batch_norm': batch_norm,
         'bernoulli': bernoulli,
         'bincount': bincount,
         'bitwise_and': bitwise_and,

@@ -466,6 +466,66 @@ def op_frobenius_norm__out(self, dim, keepdim=False, *, out):
         return miss('aten::frobenius_norm.out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
 
+K_fractional_max_pool2d = {}
+def op_fractional_max_pool2d(self, kernel_size, output_size, random_samples):
+    kernel_size = as_ints('aten::fractional_max_pool2d', 'kernel_size', kernel_size, 2)
+    output_size = as_ints('aten::fractional_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool2d', (self, kernel_size, output_size, random_samples))
+    return kernel(ks, self, kernel_size, output_size, random_samples)
+
+K_fractional_max_pool2d__output = {}
+def op_fractional_max_pool2d__output(self, kernel_size, output_size, random_samples, *, output, indices):
+    kernel_size = as_ints('aten::fractional_max_pool2d.output', 'kernel_size', kernel_size, 2)
+    output_size = as_ints('aten::fractional_max_pool2d.output', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys | output.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool2d__output[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool2d.output', (self, kernel_size, output_size, random_samples, output, indices))
+    return kernel(ks, self, kernel_size, output_size, random_samples, output, indices)
+
+K_fractional_max_pool3d = {}
+def op_fractional_max_pool3d(self, kernel_size, output_size, random_samples):
+    kernel_size = as_ints('aten::fractional_max_pool3d', 'kernel_size', kernel_size, 3)
+    output_size = as_ints('aten::fractional_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool3d', (self, kernel_size, output_size, random_samples))
+    return kernel(ks, self, kernel_size, output_size, random_samples)
+
+K_fractional_max_pool3d__output = {}
+def op_fractional_max_pool3d__output(self, kernel_size, output_size, random_samples, *, output, indices):
+    kernel_size = as_ints('aten::fractional_max_pool3d.output', 'kernel_size', kernel_size, 3)
+    output_size = as_ints('aten::fractional_max_pool3d.output', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | random_samples.keys | output.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool3d__output[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool3d.output', (self, kernel_size, output_size, random_samples, output, indices))
+    return kernel(ks, self, kernel_size, output_size, random_samples, output, indices)
+
 K_flatten__using_ints = {}
 def op_flatten__using_ints(self, start_dim=0, end_dim=-1):
     if start_dim.__class__ is not int: start_dim = as_int('aten::flatten.using_ints', 'start_dim', start_dim)
@@ -1015,6 +1075,44 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     return kernel(ks, input, fill_value, dtype, layout, device, pin_memory, memory_format)
 
 
+def fractional_max_pool2d(input, kernel_size, output_size, random_samples, *, out=None):
+    """aten::fractional_max_pool2d, aten::fractional_max_pool2d.output"""
+    if out is not None:
+        output, indices = out_tuple('aten::fractional_max_pool2d.output', out, 2)
+        return op_fractional_max_pool2d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
+    kernel_size = as_ints('aten::fractional_max_pool2d', 'kernel_size', kernel_size, 2)
+    output_size = as_ints('aten::fractional_max_pool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool2d', (input, kernel_size, output_size, random_samples))
+    return kernel(ks, input, kernel_size, output_size, random_samples)
+
+
+def fractional_max_pool3d(input, kernel_size, output_size, random_samples, *, out=None):
+    """aten::fractional_max_pool3d, aten::fractional_max_pool3d.output"""
+    if out is not None:
+        output, indices = out_tuple('aten::fractional_max_pool3d.output', out, 2)
+        return op_fractional_max_pool3d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
+    kernel_size = as_ints('aten::fractional_max_pool3d', 'kernel_size', kernel_size, 3)
+    output_size = as_ints('aten::fractional_max_pool3d', 'output_size', output_size, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys | random_samples.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fractional_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fractional_max_pool3d', (input, kernel_size, output_size, random_samples))
+    return kernel(ks, input, kernel_size, output_size, random_samples)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -1245,6 +1343,14 @@ OPERATORS = {
         ('aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', op_frobenius_norm__dim, K_frobenius_norm__dim, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:frobenius_norm'),)),
         ('aten::frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_frobenius_norm__out, K_frobenius_norm__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.norms:frobenius_norm_out'),)),
     ),
+    'fractional_max_pool2d': (
+        ('aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)', op_fractional_max_pool2d, K_fractional_max_pool2d, (), True, True, ()),
+        ('aten::fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', op_fractional_max_pool2d__output, K_fractional_max_pool2d__output, (), True, True, ()),
+    ),
+    'fractional_max_pool3d': (
+        ('aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)', op_fractional_max_pool3d, K_fractional_max_pool3d, (), True, True, ()),
+        ('aten::fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', op_fractional_max_pool3d__output, K_fractional_max_pool3d__output, (), True, True, ()),
+    ),
     'flatten': (
         ('aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)', op_flatten__using_ints, K_flatten__using_ints, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:flatten_using_ints'),)),
     ),
@@ -1294,6 +1400,10 @@ FUNCTIONS = {
         'frobenius_norm': frobenius_norm,
         'full': full,
         'full_like': full_like,
+    },
+    'turnout.generated.nn_functional': {
+        'fractional_max_pool2d': fractional_max_pool2d,
+        'fractional_max_pool3d': fractional_max_pool3d,
     },
 }
 

@@ -2404,7 +2404,7 @@ OPERATORS = {
         ('aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)', op_linear__out, K_linear__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.linalg:linear_out'),)),
     ),
     'layer_norm': (
-        ('aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', op_layer_norm, K_layer_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:layer_norm'),)),
+        ('aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', op_layer_norm, K_layer_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:layer_norm'),)),
     ),
     '_local_scalar_dense': (
         ('aten::_local_scalar_dense(Tensor self) -> Scalar', op__local_scalar_dense, K__local_scalar_dense, ('data_dependent_output',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:local_scalar_dense'),)),

@@ -661,6 +661,234 @@ def op_mse_loss_backward__grad_input(grad_output, self, target, reduction, *, gr
         return miss('aten::mse_loss_backward.grad_input', (grad_output, self, target, reduction, grad_input))
     return kernel(ks, grad_output, self, target, reduction, grad_input)
 
+K_max_pool2d_with_indices = {}
+def op_max_pool2d_with_indices(self, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool2d_with_indices', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool2d_with_indices__out = {}
+def op_max_pool2d_with_indices__out(self, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, *, out, indices):
+    kernel_size = as_ints('aten::max_pool2d_with_indices.out', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices.out', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices.out', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices.out', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices.out', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices.out', (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
+
+K_max_pool3d_with_indices = {}
+def op_max_pool3d_with_indices(self, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool3d_with_indices', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool3d_with_indices__out = {}
+def op_max_pool3d_with_indices__out(self, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False, *, out, indices):
+    kernel_size = as_ints('aten::max_pool3d_with_indices.out', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices.out', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices.out', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices.out', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices.out', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices.out', (self, kernel_size, stride, padding, dilation, ceil_mode, out, indices))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode, out, indices)
+
+K_max_pool1d_with_indices = {}
+def op_max_pool1d_with_indices(self, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool1d_with_indices', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d_with_indices', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d_with_indices', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d_with_indices', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d_with_indices', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool1d = {}
+def op_max_pool1d(self, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool2d = {}
+def op_max_pool2d(self, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool3d = {}
+def op_max_pool3d(self, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
+    kernel_size = as_ints('aten::max_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d', (self, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode)
+
+K_max_pool2d_with_indices_backward = {}
+def op_max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    kernel_size = as_ints('aten::max_pool2d_with_indices_backward', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices_backward', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices_backward', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices_backward', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices_backward', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices_backward', (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+K_max_pool2d_with_indices_backward__grad_input = {}
+def op_max_pool2d_with_indices_backward__grad_input(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, *, grad_input):
+    kernel_size = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices_backward.grad_input', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices_backward.grad_input', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | indices.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices_backward.grad_input', (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, grad_input))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices, grad_input)
+
+K_max_pool3d_with_indices_backward = {}
+def op_max_pool3d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices):
+    kernel_size = as_ints('aten::max_pool3d_with_indices_backward', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices_backward', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices_backward', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices_backward', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices_backward', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices_backward', (grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices))
+    return kernel(ks, grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices)
+
+K_max_unpool2d = {}
+def op_max_unpool2d(self, indices, output_size):
+    output_size = as_ints('aten::max_unpool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool2d', (self, indices, output_size))
+    return kernel(ks, self, indices, output_size)
+
+K_max_unpool3d = {}
+def op_max_unpool3d(self, indices, output_size, stride, padding):
+    output_size = as_ints('aten::max_unpool3d', 'output_size', output_size, 3)
+    stride = as_ints('aten::max_unpool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_unpool3d', 'padding', padding, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool3d', (self, indices, output_size, stride, padding))
+    return kernel(ks, self, indices, output_size, stride, padding)
+
 K_mm = {}
 def op_mm(self, mat2):
     state = DISPATCH()
@@ -876,6 +1104,36 @@ def op_median__out(self, *, out):
         return miss('aten::median.out', (self, out))
     return kernel(ks, self, out)
 
+K_max_unpool2d__out = {}
+def op_max_unpool2d__out(self, indices, output_size, *, out):
+    output_size = as_ints('aten::max_unpool2d.out', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool2d.out', (self, indices, output_size, out))
+    return kernel(ks, self, indices, output_size, out)
+
+K_max_unpool3d__out = {}
+def op_max_unpool3d__out(self, indices, output_size, stride, padding, *, out):
+    output_size = as_ints('aten::max_unpool3d.out', 'output_size', output_size, 3)
+    stride = as_ints('aten::max_unpool3d.out', 'stride', stride, 3)
+    padding = as_ints('aten::max_unpool3d.out', 'padding', padding, 3)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool3d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool3d.out', (self, indices, output_size, stride, padding, out))
+    return kernel(ks, self, indices, output_size, stride, padding, out)
+
 K_masked_fill__Scalar_out = {}
 def op_masked_fill__Scalar_out(self, mask, value, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::masked_fill.Scalar_out', 'value', value)
@@ -975,6 +1233,82 @@ def max(*args, **kwargs):
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["max"], kwargs["max_values"] = out_tuple('aten::max.unary_out', kwargs.pop("out"), 2)
     return P_max(*args, **kwargs)
+
+
+def max_pool1d(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    """aten::max_pool1d"""
+    kernel_size = as_ints('aten::max_pool1d', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d_with_indices(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+    """aten::max_pool1d_with_indices"""
+    kernel_size = as_ints('aten::max_pool1d_with_indices', 'kernel_size', kernel_size, 1)
+    stride = as_ints('aten::max_pool1d_with_indices', 'stride', stride, 1)
+    padding = as_ints('aten::max_pool1d_with_indices', 'padding', padding, 1)
+    dilation = as_ints('aten::max_pool1d_with_indices', 'dilation', dilation, 1)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool1d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool1d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool1d_with_indices', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
+    """aten::max_pool2d"""
+    kernel_size = as_ints('aten::max_pool2d', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
+    """aten::max_pool3d"""
+    kernel_size = as_ints('aten::max_pool3d', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 def maximum(input, other, *, out=None):
@@ -1185,6 +1519,86 @@ def mvlgamma(input, p, *, out=None):
     if kernel is None:
         return miss('aten::mvlgamma', (input, p))
     return kernel(ks, input, p)
+
+
+def max_pool2d_with_indices(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, *, out=None):
+    """aten::max_pool2d_with_indices, aten::max_pool2d_with_indices.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::max_pool2d_with_indices.out', out, 2)
+        return op_max_pool2d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
+    kernel_size = as_ints('aten::max_pool2d_with_indices', 'kernel_size', kernel_size, 2)
+    stride = as_ints('aten::max_pool2d_with_indices', 'stride', stride, 2)
+    padding = as_ints('aten::max_pool2d_with_indices', 'padding', padding, 2)
+    dilation = as_ints('aten::max_pool2d_with_indices', 'dilation', dilation, 2)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool2d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool2d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool2d_with_indices', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d_with_indices(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False, *, out=None):
+    """aten::max_pool3d_with_indices, aten::max_pool3d_with_indices.out"""
+    if out is not None:
+        out, indices = out_tuple('aten::max_pool3d_with_indices.out', out, 2)
+        return op_max_pool3d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
+    kernel_size = as_ints('aten::max_pool3d_with_indices', 'kernel_size', kernel_size, 3)
+    stride = as_ints('aten::max_pool3d_with_indices', 'stride', stride, 3)
+    padding = as_ints('aten::max_pool3d_with_indices', 'padding', padding, 3)
+    dilation = as_ints('aten::max_pool3d_with_indices', 'dilation', dilation, 3)
+    if ceil_mode.__class__ is not bool: ceil_mode = as_bool('aten::max_pool3d_with_indices', 'ceil_mode', ceil_mode)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_pool3d_with_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_pool3d_with_indices', (input, kernel_size, stride, padding, dilation, ceil_mode))
+    return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_unpool2d(input, indices, output_size, *, out=None):
+    """aten::max_unpool2d, aten::max_unpool2d.out"""
+    if out is not None:
+        return op_max_unpool2d__out(input, indices, output_size, out=out)
+    output_size = as_ints('aten::max_unpool2d', 'output_size', output_size, 2)
+    state = DISPATCH()
+    try:
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool2d', (input, indices, output_size))
+    return kernel(ks, input, indices, output_size)
+
+
+def max_unpool3d(input, indices, output_size, stride, padding, *, out=None):
+    """aten::max_unpool3d, aten::max_unpool3d.out"""
+    if out is not None:
+        return op_max_unpool3d__out(input, indices, output_size, stride, padding, out=out)
+    output_size = as_ints('aten::max_unpool3d', 'output_size', output_size, 3)
+    stride = as_ints('aten::max_unpool3d', 'stride', stride, 3)
+    padding = as_ints('aten::max_unpool3d', 'padding', padding, 3)
+    state = DISPATCH()
+    try:
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max_unpool3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max_unpool3d', (input, indices, output_size, stride, padding))
+    return kernel(ks, input, indices, output_size, stride, padding)
 
 
 def mish(input, *, out=None):
@@ -1525,6 +1939,41 @@ OPERATORS = {
         ('aten::mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor', op_mse_loss_backward, K_mse_loss_backward, (), True, True, ()),
         ('aten::mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)', op_mse_loss_backward__grad_input, K_mse_loss_backward__grad_input, (), True, True, ()),
     ),
+    'max_pool2d_with_indices': (
+        ('aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', op_max_pool2d_with_indices, K_max_pool2d_with_indices, (), True, True, ()),
+        ('aten::max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', op_max_pool2d_with_indices__out, K_max_pool2d_with_indices__out, (), True, True, ()),
+    ),
+    'max_pool3d_with_indices': (
+        ('aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', op_max_pool3d_with_indices, K_max_pool3d_with_indices, (), True, True, ()),
+        ('aten::max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))', op_max_pool3d_with_indices__out, K_max_pool3d_with_indices__out, (), True, True, ()),
+    ),
+    'max_pool1d_with_indices': (
+        ('aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)', op_max_pool1d_with_indices, K_max_pool1d_with_indices, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool1d_with_indices'),)),
+    ),
+    'max_pool1d': (
+        ('aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor', op_max_pool1d, K_max_pool1d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool1d'),)),
+    ),
+    'max_pool2d': (
+        ('aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor', op_max_pool2d, K_max_pool2d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool2d'),)),
+    ),
+    'max_pool3d': (
+        ('aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor', op_max_pool3d, K_max_pool3d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool3d'),)),
+    ),
+    'max_pool2d_with_indices_backward': (
+        ('aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor', op_max_pool2d_with_indices_backward, K_max_pool2d_with_indices_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool_with_indices_backward'),)),
+        ('aten::max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)', op_max_pool2d_with_indices_backward__grad_input, K_max_pool2d_with_indices_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.pooling:max_pool2d_with_indices_backward_out'),)),
+    ),
+    'max_pool3d_with_indices_backward': (
+        ('aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor', op_max_pool3d_with_indices_backward, K_max_pool3d_with_indices_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_pool_with_indices_backward'),)),
+    ),
+    'max_unpool2d': (
+        ('aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor', op_max_unpool2d, K_max_unpool2d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_unpool2d'),)),
+        ('aten::max_unpool2d.out(Tensor self, Tensor indices, SymInt[2] output_size, *, Tensor(a!) out) -> Tensor(a!)', op_max_unpool2d__out, K_max_unpool2d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::max_unpool2d'),)),
+    ),
+    'max_unpool3d': (
+        ('aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor', op_max_unpool3d, K_max_unpool3d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pooling:max_unpool3d'),)),
+        ('aten::max_unpool3d.out(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)', op_max_unpool3d__out, K_max_unpool3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::max_unpool3d'),)),
+    ),
     'mm': (
         ('aten::mm(Tensor self, Tensor mat2) -> Tensor', op_mm, K_mm, (), True, True, ()),
         ('aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', op_mm__out, K_mm__out, (), True, True, ()),
@@ -1568,6 +2017,10 @@ FUNCTIONS = {
         'masked_select': masked_select,
         'matmul': matmul,
         'max': max,
+        'max_pool1d': max_pool1d,
+        'max_pool1d_with_indices': max_pool1d_with_indices,
+        'max_pool2d': max_pool2d,
+        'max_pool3d': max_pool3d,
         'maximum': maximum,
         'mean': mean,
         'median': median,
@@ -1583,6 +2036,10 @@ FUNCTIONS = {
         'mvlgamma': mvlgamma,
     },
     'turnout.generated.nn_functional': {
+        'max_pool2d_with_indices': max_pool2d_with_indices,
+        'max_pool3d_with_indices': max_pool3d_with_indices,
+        'max_unpool2d': max_unpool2d,
+        'max_unpool3d': max_unpool3d,
         'mish': mish,
         'mish_': mish_,
         'mse_loss': mse_loss,

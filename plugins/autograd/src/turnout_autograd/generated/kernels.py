@@ -119,6 +119,49 @@ from turnout_autograd.pointwise_formulas import (
     view_as_real,
     xlogy_grad,
 )
+from turnout_autograd.layer_formulas import (
+    adaptive_avg_pool2d,
+    adaptive_avg_pool2d_backward,
+    adaptive_avg_pool3d,
+    adaptive_avg_pool3d_backward,
+    avg_pool2d,
+    avg_pool2d_backward,
+    avg_pool3d,
+    avg_pool3d_backward,
+    col2im,
+    constant_pad_nd,
+    convolution_backward,
+    group_norm_grad,
+    im2col,
+    layer_norm_grad,
+    placed_grad,
+    upsample_bicubic2d,
+    upsample_bicubic2d_aa,
+    upsample_bicubic2d_aa_backward,
+    upsample_bicubic2d_backward,
+    upsample_bilinear2d,
+    upsample_bilinear2d_aa,
+    upsample_bilinear2d_aa_backward,
+    upsample_bilinear2d_backward,
+    upsample_lanczos2d_aa,
+    upsample_lanczos2d_aa_backward,
+    upsample_linear1d,
+    upsample_linear1d_backward,
+    upsample_nearest1d,
+    upsample_nearest1d_backward,
+    upsample_nearest2d,
+    upsample_nearest2d_backward,
+    upsample_nearest3d,
+    upsample_nearest3d_backward,
+    upsample_nearest_exact1d,
+    upsample_nearest_exact1d_backward,
+    upsample_nearest_exact2d,
+    upsample_nearest_exact2d_backward,
+    upsample_nearest_exact3d,
+    upsample_nearest_exact3d_backward,
+    upsample_trilinear3d,
+    upsample_trilinear3d_backward,
+)
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh
@@ -4828,6 +4871,788 @@ class NativeDropoutBackwardBackward0(Node):
 
     def release(node):
         node.mask = FREED
+
+
+class NativeLayerNormBackward0(Node):
+    __slots__ = ('bias', 'bias_version', 'input', 'input_version', 'weight', 'weight_version', 'eps', 'normalized_shape', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_layer_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            bias = check_optional(node, 'bias', node.bias, node.bias_version)
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            eps = node.eps
+            normalized_shape = node.normalized_shape
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.bias = FREED
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class NativeGroupNormBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'C', 'HxW', 'N', 'eps', 'group', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_group_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            C = node.C
+            HxW = node.HxW
+            N = node.N
+            eps = node.eps
+            group = node.group
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = group_norm_grad(grad, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class ConvolutionBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'dilation', 'groups', 'output_padding', 'padding', 'stride', 'transposed', 'metas')
+    op_name = 'aten::convolution'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = node.weight
+            s = weight.storage
+            if (weight.ver if s is None else s.ver) != node.weight_version:
+                spoiled(node, 'weight', weight, node.weight_version)
+            dilation = node.dilation
+            groups = node.groups
+            output_padding = node.output_padding
+            padding = node.padding
+            stride = node.stride
+            transposed = node.transposed
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+
+
+class Im2colBackward0(Node):
+    __slots__ = ('self_shape', 'dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::im2col'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = col2im(grad, self_shape[-2:], kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class Col2imBackward0(Node):
+    __slots__ = ('dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::col2im'
+    unary = True
+
+    def backward(node, grad, edges):
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = im2col(grad, kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class MaxPool2dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool2d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class MaxPool3dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool3d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool2dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AvgPool3dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool2d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool3d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool2dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool2d(grad, grad_output_shape[-2:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool3dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool3d(grad, grad_output_shape[-3:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AdaptiveMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class ConstantPadNdBackward0(Node):
+    __slots__ = ('pad', 'metas')
+    op_name = 'aten::constant_pad_nd'
+    unary = True
+
+    def backward(node, grad, edges):
+        pad = node.pad
+        grad_self = constant_pad_nd(grad, [-n for n in pad])
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+
+class UpsampleNearest1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearest1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearest2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearest3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest_exact1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearestExact1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest_exact1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearestExact2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLinear1dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_linear1d_backward(grad, output_size, self_shape, align_corners, scales)
+        return grad_self
+
+
+class UpsampleLinear1dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_linear1d(grad, output_size, align_corners, scales)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleTrilinear3dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_trilinear3d_backward(grad, output_size, self_shape, align_corners, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleTrilinear3dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_trilinear3d(grad, output_size, align_corners, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLanczos2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_lanczos2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleLanczos2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_lanczos2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
 
 
 class MmBackward0(Node):
@@ -19659,6 +20484,1774 @@ def kernel_of_native_dropout_backward(op):
     return kernel
 
 
+def kernel_of_native_layer_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, normalized_shape, weight, bias, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        node = NativeLayerNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.bias = bias
+        node.bias_version = version_of(bias)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.eps = eps
+        node.normalized_shape = normalized_shape
+        result = call(below, input, normalized_shape, weight, bias, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_layer_norm'
+    return kernel
+
+
+def kernel_of_native_group_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, N, C, HxW, group, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        node = NativeGroupNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.C = C
+        node.HxW = HxW
+        node.N = N
+        node.eps = eps
+        node.group = group
+        result = call(below, input, weight, bias, N, C, HxW, group, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_group_norm'
+    return kernel
+
+
+def kernel_of_convolution(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node = ConvolutionBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        s = weight.storage
+        node.weight_version = weight.ver if s is None else s.ver
+        node.dilation = dilation
+        node.groups = groups
+        node.output_padding = output_padding
+        node.padding = padding
+        node.stride = stride
+        node.transposed = transposed
+        result = call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node.metas = unlike(result, input, weight, bias)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::convolution'
+    return kernel
+
+
+def kernel_of_im2col(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        node = Im2colBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::im2col'
+    return kernel
+
+
+def kernel_of_col2im(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        node = Col2imBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, output_size, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::col2im'
+    return kernel
+
+
+def kernel_of_max_pool2d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool2dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool2d_with_indices'
+    return kernel
+
+
+def kernel_of_max_pool3d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool3dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool3d_with_indices'
+    return kernel
+
+
+def kernel_of_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d'
+    return kernel
+
+
+def kernel_of_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d'
+    return kernel
+
+
+def kernel_of_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool2d'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool3d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool2d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool3d'
+    return kernel
+
+
+def kernel_of_constant_pad_nd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, pad, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, pad, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, pad, value)
+        node = ConstantPadNdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.pad = pad
+        result = call(below, self, pad, value)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::constant_pad_nd'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearest1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearest1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearestExact1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearestExact1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_linear1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales)
+        node = UpsampleLinear1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d'
+    return kernel
+
+
+def kernel_of_upsample_linear1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        node = UpsampleLinear1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa_backward'
+    return kernel
+
+
 def kernel_of_mm(op):
     cache = op.cache
     resolve = op.resolve
@@ -22703,6 +25296,52 @@ KERNELS = {
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
+    'aten::native_layer_norm': kernel_of_native_layer_norm,
+    'aten::native_group_norm': kernel_of_native_group_norm,
+    'aten::convolution': kernel_of_convolution,
+    'aten::im2col': kernel_of_im2col,
+    'aten::col2im': kernel_of_col2im,
+    'aten::max_pool2d_with_indices': kernel_of_max_pool2d_with_indices,
+    'aten::max_pool3d_with_indices': kernel_of_max_pool3d_with_indices,
+    'aten::avg_pool2d': kernel_of_avg_pool2d,
+    'aten::avg_pool3d': kernel_of_avg_pool3d,
+    'aten::avg_pool2d_backward': kernel_of_avg_pool2d_backward,
+    'aten::avg_pool3d_backward': kernel_of_avg_pool3d_backward,
+    'aten::_adaptive_avg_pool2d': kernel_of__adaptive_avg_pool2d,
+    'aten::_adaptive_avg_pool3d': kernel_of__adaptive_avg_pool3d,
+    'aten::_adaptive_avg_pool2d_backward': kernel_of__adaptive_avg_pool2d_backward,
+    'aten::_adaptive_avg_pool3d_backward': kernel_of__adaptive_avg_pool3d_backward,
+    'aten::adaptive_max_pool2d': kernel_of_adaptive_max_pool2d,
+    'aten::adaptive_max_pool3d': kernel_of_adaptive_max_pool3d,
+    'aten::fractional_max_pool2d': kernel_of_fractional_max_pool2d,
+    'aten::fractional_max_pool3d': kernel_of_fractional_max_pool3d,
+    'aten::constant_pad_nd': kernel_of_constant_pad_nd,
+    'aten::upsample_nearest1d': kernel_of_upsample_nearest1d,
+    'aten::upsample_nearest1d_backward': kernel_of_upsample_nearest1d_backward,
+    'aten::upsample_nearest2d': kernel_of_upsample_nearest2d,
+    'aten::upsample_nearest2d_backward': kernel_of_upsample_nearest2d_backward,
+    'aten::upsample_nearest3d': kernel_of_upsample_nearest3d,
+    'aten::upsample_nearest3d_backward': kernel_of_upsample_nearest3d_backward,
+    'aten::_upsample_nearest_exact1d': kernel_of__upsample_nearest_exact1d,
+    'aten::_upsample_nearest_exact1d_backward': kernel_of__upsample_nearest_exact1d_backward,
+    'aten::_upsample_nearest_exact2d': kernel_of__upsample_nearest_exact2d,
+    'aten::_upsample_nearest_exact2d_backward': kernel_of__upsample_nearest_exact2d_backward,
+    'aten::_upsample_nearest_exact3d': kernel_of__upsample_nearest_exact3d,
+    'aten::_upsample_nearest_exact3d_backward': kernel_of__upsample_nearest_exact3d_backward,
+    'aten::upsample_linear1d': kernel_of_upsample_linear1d,
+    'aten::upsample_linear1d_backward': kernel_of_upsample_linear1d_backward,
+    'aten::upsample_bilinear2d': kernel_of_upsample_bilinear2d,
+    'aten::upsample_bilinear2d_backward': kernel_of_upsample_bilinear2d_backward,
+    'aten::upsample_trilinear3d': kernel_of_upsample_trilinear3d,
+    'aten::upsample_trilinear3d_backward': kernel_of_upsample_trilinear3d_backward,
+    'aten::upsample_bicubic2d': kernel_of_upsample_bicubic2d,
+    'aten::upsample_bicubic2d_backward': kernel_of_upsample_bicubic2d_backward,
+    'aten::_upsample_bilinear2d_aa': kernel_of__upsample_bilinear2d_aa,
+    'aten::_upsample_bilinear2d_aa_backward': kernel_of__upsample_bilinear2d_aa_backward,
+    'aten::_upsample_bicubic2d_aa': kernel_of__upsample_bicubic2d_aa,
+    'aten::_upsample_bicubic2d_aa_backward': kernel_of__upsample_bicubic2d_aa_backward,
+    'aten::_upsample_lanczos2d_aa': kernel_of__upsample_lanczos2d_aa,
+    'aten::_upsample_lanczos2d_aa_backward': kernel_of__upsample_lanczos2d_aa_backward,
     'aten::mm': kernel_of_mm,
     'aten::bmm': kernel_of_bmm,
     'aten::mv': kernel_of_mv,
