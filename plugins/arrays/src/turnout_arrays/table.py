@@ -4,9 +4,39 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import indexing, linalg, losses, pointwise, reductions
+from turnout_arrays import (
+    activations,
+    convolutions,
+    elementary,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
-MODULES = (pointwise, reductions, linalg, losses, indexing)
+MODULES = (
+    activations,
+    convolutions,
+    elementary,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
 
 def kernels(xp: Any) -> dict[str, Any]:
