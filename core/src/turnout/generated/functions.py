@@ -13,48 +13,61 @@ from turnout.bindings import (
 )
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
-    miss,
+    as_str, miss,
 )
 from turnout.generated.operators import (
-    abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out, amax__out as op_amax__out,
+    abs__out as op_abs__out, addbmm__out as op_addbmm__out, addcmul__out as op_addcmul__out,
+    addmm__out as op_addmm__out, addmv__out as op_addmv__out, addr__out as op_addr__out, amax__out as op_amax__out,
     amin__out as op_amin__out, argmax__out as op_argmax__out, argmin__out as op_argmin__out,
-    atan2__out as op_atan2__out, bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out,
-    cat__out as op_cat__out, ceil__out as op_ceil__out, clone__out as op_clone__out, cos__out as op_cos__out,
-    cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out, exp__out as op_exp__out,
-    expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out, full__out as op_full__out,
-    gather__out as op_gather__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
-    index_put__out as op_index_put__out, index_select__out as op_index_select__out, isnan__out as op_isnan__out,
+    atan2__out as op_atan2__out, baddbmm__out as op_baddbmm__out, bitwise_not__out as op_bitwise_not__out,
+    bmm__out as op_bmm__out, cat__out as op_cat__out, ceil__out as op_ceil__out,
+    chain_matmul__out as op_chain_matmul__out, cholesky__out as op_cholesky__out,
+    cholesky_inverse__out as op_cholesky_inverse__out, cholesky_solve__out as op_cholesky_solve__out,
+    clone__out as op_clone__out, cos__out as op_cos__out, cross__out as op_cross__out, cumsum__out as op_cumsum__out,
+    dot__out as op_dot__out, erf__out as op_erf__out, exp__out as op_exp__out, expm1__out as op_expm1__out,
+    flip__out as op_flip__out, floor__out as op_floor__out, frobenius_norm__out as op_frobenius_norm__out,
+    full__out as op_full__out, gather__out as op_gather__out, geqrf__a as op_geqrf__a, ger__out as op_ger__out,
+    index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
+    index_put__out as op_index_put__out, index_select__out as op_index_select__out, inner__out as op_inner__out,
+    inverse__out as op_inverse__out, isnan__out as op_isnan__out, kron__out as op_kron__out,
     lerp__Scalar_out as op_lerp__Scalar_out, linspace__out as op_linspace__out, log1p__out as op_log1p__out,
     log__out as op_log__out, log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
     logical_not__out as op_logical_not__out, logical_or__out as op_logical_or__out,
-    logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out, matmul__out as op_matmul__out,
+    logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out, lu_solve__out as op_lu_solve__out,
+    lu_unpack__out as op_lu_unpack__out, matmul__out as op_matmul__out, matrix_power__out as op_matrix_power__out,
     maximum__out as op_maximum__out, minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
     native_dropout__out as op_native_dropout__out, neg__out as op_neg__out, nonzero__out as op_nonzero__out,
-    ones__out as op_ones__out, outer__out as op_outer__out, reciprocal__out as op_reciprocal__out,
-    relu__out as op_relu__out, round__out as op_round__out, rsqrt__out as op_rsqrt__out,
-    scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out,
+    ones__out as op_ones__out, orgqr__out as op_orgqr__out, ormqr__out as op_ormqr__out, outer__out as op_outer__out,
+    qr__Q as op_qr__Q, reciprocal__out as op_reciprocal__out, relu__out as op_relu__out, round__out as op_round__out,
+    rsqrt__out as op_rsqrt__out, scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out,
     sigmoid__out as op_sigmoid__out, sign__out as op_sign__out, sin__out as op_sin__out,
-    softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out, stack__out as op_stack__out,
-    take_along_dim__out as op_take_along_dim__out, tanh__out as op_tanh__out, topk__values as op_topk__values,
-    tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out, zeros__out as op_zeros__out,
+    slogdet__out as op_slogdet__out, softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out,
+    stack__out as op_stack__out, svd__U as op_svd__U, take_along_dim__out as op_take_along_dim__out,
+    tanh__out as op_tanh__out, tensordot__out as op_tensordot__out, topk__values as op_topk__values,
+    trace__out as op_trace__out, triangular_solve__X as op_triangular_solve__X, tril__out as op_tril__out,
+    triu__out as op_triu__out, trunc__out as op_trunc__out, vdot__out as op_vdot__out, zeros__out as op_zeros__out,
 )
 from turnout.generated.operators import (
-    K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all, K_amax, K_amin, K_any, K_argmax, K_argmin,
-    K_as_strided, K_atan2, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor,
-    K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chunk, K_clone, K_cos, K_cos_, K_cumsum, K_detach,
-    K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format, K_empty_like,
-    K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor,
-    K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather, K_ge__Tensor,
-    K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan, K_layer_norm,
-    K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logical_and,
-    K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor, K_masked_select,
-    K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg,
-    K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute, K_pow__Tensor_Tensor, K_prod, K_rand_like,
-    K_randn_like, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_,
-    K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign,
-    K_sin, K_sin_, K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze,
-    K_stack, K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu,
-    K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
+    K_abs, K_abs_, K_add__Tensor, K_addbmm, K_addcmul, K_addmm, K_addmv, K_addmv_, K_addr, K_alias, K_all, K_amax,
+    K_amin, K_any, K_argmax, K_argmin, K_as_strided, K_atan2, K_baddbmm, K_bernoulli, K_bitwise_and__Tensor,
+    K_bitwise_not, K_bitwise_or__Tensor, K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chain_matmul,
+    K_cholesky, K_cholesky_inverse, K_cholesky_solve, K_chunk, K_clone, K_cos, K_cos_, K_cross, K_cumsum, K_det,
+    K_detach, K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_einsum, K_embedding, K_empty__memory_format,
+    K_empty_like, K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor,
+    K_fill___Tensor, K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_frobenius_norm__dim, K_full,
+    K_full_like, K_gather, K_ge__Tensor, K_geqrf, K_ger, K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put,
+    K_index_put_, K_index_select, K_inner, K_inverse, K_isnan, K_istft, K_kron, K_layer_norm, K_le__Tensor,
+    K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logdet, K_logical_and,
+    K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_lu_solve, K_lu_unpack,
+    K_masked_fill__Tensor, K_masked_select, K_matmul, K_matrix_exp, K_matrix_power, K_maximum, K_mean, K_minimum, K_mm,
+    K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg, K_neg_, K_nonzero, K_ones, K_ones_like,
+    K_orgqr, K_ormqr, K_outer, K_permute, K_pinverse, K_pow__Tensor_Tensor, K_prod, K_qr, K_rand_like, K_randn_like,
+    K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_, K_rsqrt, K_rsqrt_,
+    K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_,
+    K_slice__Tensor, K_slogdet, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze,
+    K_stack, K_sub__Tensor, K_sum, K_svd, K_t, K_take_along_dim, K_tanh, K_tanh_, K_tensordot, K_topk, K_trace,
+    K_transpose__int, K_triangular_solve, K_tril, K_triu, K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_vander,
+    K_vdot, K_zero_, K_zeros, K_zeros_like,
 )
 
 P_add = packet('aten', 'add')
@@ -62,10 +75,12 @@ P_all = packet('aten', 'all')
 P_any = packet('aten', 'any')
 P_arange = packet('aten', 'arange')
 P_argsort = packet('aten', 'argsort')
+P_bartlett_window = packet('aten', 'bartlett_window')
 P_bernoulli = packet('aten', 'bernoulli')
 P_bitwise_and = packet('aten', 'bitwise_and')
 P_bitwise_or = packet('aten', 'bitwise_or')
 P_bitwise_xor = packet('aten', 'bitwise_xor')
+P_blackman_window = packet('aten', 'blackman_window')
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
 P_div = packet('aten', 'div')
@@ -76,6 +91,9 @@ P_fill_ = packet('aten', 'fill_')
 P_floor_divide = packet('aten', 'floor_divide')
 P_ge = packet('aten', 'ge')
 P_gt = packet('aten', 'gt')
+P_hamming_window = packet('aten', 'hamming_window')
+P_hann_window = packet('aten', 'hann_window')
+P_kaiser_window = packet('aten', 'kaiser_window')
 P_le = packet('aten', 'le')
 P_lt = packet('aten', 'lt')
 P_masked_fill = packet('aten', 'masked_fill')
@@ -85,6 +103,7 @@ P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
 P_ne = packet('aten', 'ne')
+P_nuclear_norm = packet('aten', 'nuclear_norm')
 P_pow = packet('aten', 'pow')
 P_prod = packet('aten', 'prod')
 P_rand = packet('aten', 'rand')
@@ -97,6 +116,7 @@ P_scatter = packet('aten', 'scatter')
 P_sort = packet('aten', 'sort')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
+P_stft = packet('aten', 'stft')
 P_sub = packet('aten', 'sub')
 P_sum = packet('aten', 'sum')
 P_var = packet('aten', 'var')
@@ -151,6 +171,24 @@ def add(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """aten::addbmm, aten::addbmm.out"""
+    if out is not None:
+        return op_addbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm', (input, batch1, batch2, beta, alpha))
+    return kernel(ks, input, batch1, batch2, beta, alpha)
+
+
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """aten::addcmul, aten::addcmul.out"""
     if out is not None:
@@ -184,6 +222,58 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     if kernel is None:
         return miss('aten::addmm', (input, mat1, mat2, beta, alpha))
     return kernel(ks, input, mat1, mat2, beta, alpha)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+    """aten::addmv, aten::addmv.out"""
+    if out is not None:
+        return op_addmv__out(input, mat, vec, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv', (input, mat, vec, beta, alpha))
+    return kernel(ks, input, mat, vec, beta, alpha)
+
+
+def addmv_(input, mat, vec, *, beta=1, alpha=1):
+    """aten::addmv_"""
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv_', (input, mat, vec, beta, alpha))
+    return kernel(ks, input, mat, vec, beta, alpha)
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+    """aten::addr, aten::addr.out"""
+    if out is not None:
+        return op_addr__out(input, vec1, vec2, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr', (input, vec1, vec2, beta, alpha))
+    return kernel(ks, input, vec1, vec2, beta, alpha)
 
 
 def alias(input):
@@ -358,6 +448,33 @@ def atan2(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """aten::baddbmm, aten::baddbmm.out"""
+    if out is not None:
+        return op_baddbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::baddbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_baddbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::baddbmm', (input, batch1, batch2, beta, alpha))
+    return kernel(ks, input, batch1, batch2, beta, alpha)
+
+
+@with_requires_grad
+def bartlett_window(*args, **kwargs):
+    """aten::bartlett_window and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_bartlett_window(*args, **kwargs)
+
+
 def bernoulli(input, *args, **kwargs):
     """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out"""
     if args or kwargs:
@@ -446,6 +563,15 @@ def bitwise_xor(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+@with_requires_grad
+def blackman_window(*args, **kwargs):
+    """aten::blackman_window and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_blackman_window(*args, **kwargs)
+
+
 def bmm(input, mat2, *, out=None):
     """aten::bmm, aten::bmm.out"""
     if out is not None:
@@ -510,6 +636,76 @@ def ceil_(input):
     if kernel is None:
         return miss('aten::ceil_', (input,))
     return kernel(ks, input)
+
+
+def chain_matmul(matrices, *, out=None):
+    """aten::chain_matmul, aten::chain_matmul.out"""
+    if out is not None:
+        return op_chain_matmul__out(matrices, out=out)
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul', (matrices,))
+    return kernel(ks, matrices)
+
+
+def cholesky(input, upper=False, *, out=None):
+    """aten::cholesky, aten::cholesky.out"""
+    if out is not None:
+        return op_cholesky__out(input, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky', (input, upper))
+    return kernel(ks, input, upper)
+
+
+def cholesky_inverse(input, upper=False, *, out=None):
+    """aten::cholesky_inverse, aten::cholesky_inverse.out"""
+    if out is not None:
+        return op_cholesky_inverse__out(input, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse', (input, upper))
+    return kernel(ks, input, upper)
+
+
+def cholesky_solve(input, input2, upper=False, *, out=None):
+    """aten::cholesky_solve, aten::cholesky_solve.out"""
+    if out is not None:
+        return op_cholesky_solve__out(input, input2, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve', (input, input2, upper))
+    return kernel(ks, input, input2, upper)
 
 
 def chunk(input, chunks, dim=0):
@@ -592,6 +788,23 @@ def cos_(input):
     return kernel(ks, input)
 
 
+def cross(input, other, dim=None, *, out=None):
+    """aten::cross, aten::cross.out"""
+    if out is not None:
+        return op_cross__out(input, other, dim, out=out)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross', (input, other, dim))
+    return kernel(ks, input, other, dim)
+
+
 def cumsum(input, dim, *, dtype=None, out=None):
     """aten::cumsum, aten::cumsum.out"""
     if out is not None:
@@ -608,6 +821,20 @@ def cumsum(input, dim, *, dtype=None, out=None):
     if kernel is None:
         return miss('aten::cumsum', (input, dim, dtype))
     return kernel(ks, input, dim, dtype)
+
+
+def det(input):
+    """aten::det"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::det', (input,))
+    return kernel(ks, input)
 
 
 def detach(input):
@@ -705,6 +932,25 @@ def dropout_(input, p, train):
     if kernel is None:
         return miss('aten::dropout_', (input, p, train))
     return kernel(ks, input, p, train)
+
+
+def einsum(equation, tensors, *, path=None):
+    """aten::einsum"""
+    if equation.__class__ is not str: equation = as_str('aten::einsum', 'equation', equation)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::einsum', 'tensors', tensors)
+    if path is not None: path = as_ints('aten::einsum', 'path', path)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_einsum[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::einsum', (equation, tensors, path))
+    return kernel(ks, equation, tensors, path)
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
@@ -1018,6 +1264,24 @@ def floor_divide(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """aten::frobenius_norm.dim, aten::frobenius_norm.out"""
+    if out is not None:
+        return op_frobenius_norm__out(input, dim, keepdim, out=out)
+    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.dim', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
 @with_requires_grad
 def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
     """aten::full, aten::full.out"""
@@ -1095,6 +1359,39 @@ def ge(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def geqrf(input, *, out=None):
+    """aten::geqrf, aten::geqrf.a"""
+    if out is not None:
+        a, tau = out_tuple('aten::geqrf.a', out, 2)
+        return op_geqrf__a(input, a=a, tau=tau)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geqrf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geqrf', (input,))
+    return kernel(ks, input)
+
+
+def ger(input, vec2, *, out=None):
+    """aten::ger, aten::ger.out"""
+    if out is not None:
+        return op_ger__out(input, vec2, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ger[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ger', (input, vec2))
+    return kernel(ks, input, vec2)
+
+
 def gt(input, other, **kwargs):
     """aten::gt.Tensor, aten::gt.Scalar, aten::gt.Tensor_out, aten::gt.Scalar_out"""
     if kwargs:
@@ -1111,6 +1408,24 @@ def gt(input, other, **kwargs):
     if kernel is None:
         return P_gt(input, other)
     return kernel(ks, input, other)
+
+
+@with_requires_grad
+def hamming_window(*args, **kwargs):
+    """aten::hamming_window and 7 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_hamming_window(*args, **kwargs)
+
+
+@with_requires_grad
+def hann_window(*args, **kwargs):
+    """aten::hann_window and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_hann_window(*args, **kwargs)
 
 
 def index(input, indices, *, out=None):
@@ -1208,6 +1523,38 @@ def index_select(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
+def inner(input, other, *, out=None):
+    """aten::inner, aten::inner.out"""
+    if out is not None:
+        return op_inner__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner', (input, other))
+    return kernel(ks, input, other)
+
+
+def inverse(input, *, out=None):
+    """aten::inverse, aten::inverse.out"""
+    if out is not None:
+        return op_inverse__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse', (input,))
+    return kernel(ks, input)
+
+
 def isnan(input, *, out=None):
     """aten::isnan, aten::isnan.out"""
     if out is not None:
@@ -1222,6 +1569,55 @@ def isnan(input, *, out=None):
     if kernel is None:
         return miss('aten::isnan', (input,))
     return kernel(ks, input)
+
+
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
+    """aten::istft"""
+    if n_fft.__class__ is not int: n_fft = as_int('aten::istft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::istft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::istft', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::istft', 'center', center)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::istft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::istft', 'onesided', onesided)
+    if length is not None and length.__class__ is not int: length = as_int('aten::istft', 'length', length)
+    if return_complex.__class__ is not bool: return_complex = as_bool('aten::istft', 'return_complex', return_complex)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_istft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::istft', (input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
+    return kernel(ks, input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+
+
+@with_requires_grad
+def kaiser_window(*args, **kwargs):
+    """aten::kaiser_window and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_kaiser_window(*args, **kwargs)
+
+
+def kron(input, other, *, out=None):
+    """aten::kron, aten::kron.out"""
+    if out is not None:
+        return op_kron__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kron[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kron', (input, other))
+    return kernel(ks, input, other)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
@@ -1381,6 +1777,20 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     return kernel(ks, input, dim, dtype)
 
 
+def logdet(input):
+    """aten::logdet"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logdet', (input,))
+    return kernel(ks, input)
+
+
 def logical_and(input, other, *, out=None):
     """aten::logical_and, aten::logical_and.out"""
     if out is not None:
@@ -1481,6 +1891,41 @@ def lt(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def lu_solve(input, LU_data, LU_pivots, *, out=None):
+    """aten::lu_solve, aten::lu_solve.out"""
+    if out is not None:
+        return op_lu_solve__out(input, LU_data, LU_pivots, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve', (input, LU_data, LU_pivots))
+    return kernel(ks, input, LU_data, LU_pivots)
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+    """aten::lu_unpack, aten::lu_unpack.out"""
+    if out is not None:
+        P, L, U = out_tuple('aten::lu_unpack.out', out, 3)
+        return op_lu_unpack__out(LU_data, LU_pivots, unpack_data, unpack_pivots, P=P, L=L, U=U)
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+
 def masked_fill(input, mask, value, **kwargs):
     """aten::masked_fill.Scalar and 3 other overloads"""
     if kwargs:
@@ -1527,6 +1972,37 @@ def matmul(input, other, *, out=None):
     if kernel is None:
         return miss('aten::matmul', (input, other))
     return kernel(ks, input, other)
+
+
+def matrix_exp(input):
+    """aten::matrix_exp"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_exp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_exp', (input,))
+    return kernel(ks, input)
+
+
+def matrix_power(input, n, *, out=None):
+    """aten::matrix_power, aten::matrix_power.out"""
+    if out is not None:
+        return op_matrix_power__out(input, n, out=out)
+    if n.__class__ is not int: n = as_int('aten::matrix_power', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power', (input, n))
+    return kernel(ks, input, n)
 
 
 def max(*args, **kwargs):
@@ -1761,6 +2237,16 @@ def nonzero(input, *, out=None):
     return kernel(ks, input)
 
 
+def nuclear_norm(*args, **kwargs):
+    """aten::nuclear_norm, aten::nuclear_norm.dim, aten::nuclear_norm.out, aten::nuclear_norm.dim_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_nuclear_norm(*args, **kwargs)
+
+
 def _ones(size, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
     """aten::ones, aten::ones.out"""
     if out is not None:
@@ -1807,6 +2293,40 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, m
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
+def orgqr(input, input2, *, out=None):
+    """aten::orgqr, aten::orgqr.out"""
+    if out is not None:
+        return op_orgqr__out(input, input2, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_orgqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::orgqr', (input, input2))
+    return kernel(ks, input, input2)
+
+
+def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
+    """aten::ormqr, aten::ormqr.out"""
+    if out is not None:
+        return op_ormqr__out(input, input2, input3, left, transpose, out=out)
+    if left.__class__ is not bool: left = as_bool('aten::ormqr', 'left', left)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr', 'transpose', transpose)
+    state = DISPATCH()
+    try:
+        ks = input.keys | input2.keys | input3.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ormqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ormqr', (input, input2, input3, left, transpose))
+    return kernel(ks, input, input2, input3, left, transpose)
+
+
 def outer(input, vec2, *, out=None):
     """aten::outer, aten::outer.out"""
     if out is not None:
@@ -1836,6 +2356,21 @@ def permute(input, dims):
     if kernel is None:
         return miss('aten::permute', (input, dims))
     return kernel(ks, input, dims)
+
+
+def pinverse(input, rcond=1e-15):
+    """aten::pinverse"""
+    if rcond.__class__ is not float: rcond = as_float('aten::pinverse', 'rcond', rcond)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pinverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pinverse', (input, rcond))
+    return kernel(ks, input, rcond)
 
 
 def pow(input, exponent, **kwargs):
@@ -1872,6 +2407,24 @@ def prod(input, *args, **kwargs):
     if kernel is None:
         return P_prod(input)
     return kernel(ks, input, None)
+
+
+def qr(input, some=True, *, out=None):
+    """aten::qr, aten::qr.Q"""
+    if out is not None:
+        Q, R = out_tuple('aten::qr.Q', out, 2)
+        return op_qr__Q(input, some, Q=Q, R=R)
+    if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_qr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::qr', (input, some))
+    return kernel(ks, input, some)
 
 
 @with_requires_grad
@@ -2276,6 +2829,23 @@ def slice(input, dim=0, start=None, end=None, step=1):
     return kernel(ks, input, dim, start, end, step)
 
 
+def slogdet(input, *, out=None):
+    """aten::slogdet, aten::slogdet.out"""
+    if out is not None:
+        sign, logabsdet = out_tuple('aten::slogdet.out', out, 2)
+        return op_slogdet__out(input, sign=sign, logabsdet=logabsdet)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet', (input,))
+    return kernel(ks, input)
+
+
 def softmax(input, dim, dtype=None, *, out=None):
     """aten::softmax.int, aten::softmax.int_out"""
     if out is not None:
@@ -2414,6 +2984,14 @@ def std(*args, **kwargs):
     return P_std(*args, **kwargs)
 
 
+def stft(*args, **kwargs):
+    """aten::stft, aten::stft.center"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_stft(*args, **kwargs)
+
+
 def sub(input, other, *args, **kwargs):
     """aten::sub.Tensor, aten::sub.Scalar, aten::sub.out, aten::sub.Scalar_out"""
     if args or kwargs:
@@ -2448,6 +3026,25 @@ def sum(input, *args, **kwargs):
     if kernel is None:
         return P_sum(input)
     return kernel(ks, input, None)
+
+
+def svd(input, some=True, compute_uv=True, *, out=None):
+    """aten::svd, aten::svd.U"""
+    if out is not None:
+        U, S, V = out_tuple('aten::svd.U', out, 3)
+        return op_svd__U(input, some, compute_uv, U=U, S=S, V=V)
+    if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd', (input, some, compute_uv))
+    return kernel(ks, input, some, compute_uv)
 
 
 def t(input):
@@ -2511,6 +3108,24 @@ def tanh_(input):
     return kernel(ks, input)
 
 
+def tensordot(input, other, dims_self, dims_other, *, out=None):
+    """aten::tensordot, aten::tensordot.out"""
+    if out is not None:
+        return op_tensordot__out(input, other, dims_self, dims_other, out=out)
+    dims_self = as_ints('aten::tensordot', 'dims_self', dims_self)
+    dims_other = as_ints('aten::tensordot', 'dims_other', dims_other)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tensordot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tensordot', (input, other, dims_self, dims_other))
+    return kernel(ks, input, other, dims_self, dims_other)
+
+
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """aten::topk, aten::topk.values"""
     if out is not None:
@@ -2532,6 +3147,22 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     return kernel(ks, input, k, dim, largest, sorted)
 
 
+def trace(input, *, out=None):
+    """aten::trace, aten::trace.out"""
+    if out is not None:
+        return op_trace__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_trace[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::trace', (input,))
+    return kernel(ks, input)
+
+
 def transpose(input, dim0, dim1):
     """aten::transpose.int"""
     if dim0.__class__ is not int: dim0 = as_int('aten::transpose.int', 'dim0', dim0)
@@ -2546,6 +3177,26 @@ def transpose(input, dim0, dim1):
     if kernel is None:
         return miss('aten::transpose.int', (input, dim0, dim1))
     return kernel(ks, input, dim0, dim1)
+
+
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
+    """aten::triangular_solve, aten::triangular_solve.X"""
+    if out is not None:
+        X, M = out_tuple('aten::triangular_solve.X', out, 2)
+        return op_triangular_solve__X(input, A, upper, transpose, unitriangular, X=X, M=M)
+    if upper.__class__ is not bool: upper = as_bool('aten::triangular_solve', 'upper', upper)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::triangular_solve', 'transpose', transpose)
+    if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
+    state = DISPATCH()
+    try:
+        ks = input.keys | A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_triangular_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triangular_solve', (input, A, upper, transpose, unitriangular))
+    return kernel(ks, input, A, upper, transpose, unitriangular)
 
 
 def tril(input, diagonal=0, *, out=None):
@@ -2642,6 +3293,22 @@ def unsqueeze(input, dim):
     return kernel(ks, input, dim)
 
 
+def vander(x, N=None, increasing=False):
+    """aten::vander"""
+    if N is not None and N.__class__ is not int: N = as_int('aten::vander', 'N', N)
+    if increasing.__class__ is not bool: increasing = as_bool('aten::vander', 'increasing', increasing)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vander[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vander', (x, N, increasing))
+    return kernel(ks, x, N, increasing)
+
+
 def var(*args, **kwargs):
     """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out"""
     if kwargs:
@@ -2650,6 +3317,22 @@ def var(*args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_var(*args, **kwargs)
+
+
+def vdot(input, other, *, out=None):
+    """aten::vdot, aten::vdot.out"""
+    if out is not None:
+        return op_vdot__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vdot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vdot', (input, other))
+    return kernel(ks, input, other)
 
 
 def where(*args, **kwargs):
@@ -2722,4 +3405,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'add', 'addbmm', 'addcmul', 'addmm', 'addmv', 'addmv_', 'addr', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'baddbmm', 'bartlett_window', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'blackman_window', 'bmm', 'cat', 'ceil', 'ceil_', 'chain_matmul', 'cholesky', 'cholesky_inverse', 'cholesky_solve', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cross', 'cumsum', 'det', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'einsum', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'frobenius_norm', 'full', 'full_like', 'gather', 'ge', 'geqrf', 'ger', 'gt', 'hamming_window', 'hann_window', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'inner', 'inverse', 'isnan', 'istft', 'kaiser_window', 'kron', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logdet', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'lu_solve', 'lu_unpack', 'masked_fill', 'masked_select', 'matmul', 'matrix_exp', 'matrix_power', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'nuclear_norm', 'ones', 'ones_like', 'orgqr', 'ormqr', 'outer', 'permute', 'pinverse', 'pow', 'prod', 'qr', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'slogdet', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'stft', 'sub', 'sum', 'svd', 't', 'take_along_dim', 'tanh', 'tanh_', 'tensordot', 'topk', 'trace', 'transpose', 'triangular_solve', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'vander', 'var', 'vdot', 'where', 'zero_', 'zeros', 'zeros_like']

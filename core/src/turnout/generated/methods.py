@@ -16,42 +16,47 @@ from turnout.calling import (
 )
 from turnout.generated.operators import (
     abs as op_abs, abs_ as op_abs_, add__Scalar as op_add__Scalar, add__Tensor as op_add__Tensor,
-    add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor, addcmul as op_addcmul, addcmul_ as op_addcmul_,
-    addmm as op_addmm, addmm_ as op_addmm_, alias as op_alias, argmax as op_argmax, argmin as op_argmin,
-    as_strided as op_as_strided, atan2 as op_atan2, atan2_ as op_atan2_, bernoulli___float as op_bernoulli___float,
-    bitwise_and__Scalar as op_bitwise_and__Scalar, bitwise_and__Tensor as op_bitwise_and__Tensor,
-    bitwise_and___Scalar as op_bitwise_and___Scalar, bitwise_and___Tensor as op_bitwise_and___Tensor,
-    bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_, bitwise_or__Scalar as op_bitwise_or__Scalar,
-    bitwise_or__Tensor as op_bitwise_or__Tensor, bitwise_or___Scalar as op_bitwise_or___Scalar,
-    bitwise_or___Tensor as op_bitwise_or___Tensor, bitwise_xor__Scalar as op_bitwise_xor__Scalar,
-    bitwise_xor__Tensor as op_bitwise_xor__Tensor, bitwise_xor___Scalar as op_bitwise_xor___Scalar,
-    bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm, ceil as op_ceil, ceil_ as op_ceil_,
-    chunk as op_chunk, clone as op_clone, contiguous as op_contiguous, copy_ as op_copy_, cos as op_cos,
-    cos_ as op_cos_, cumsum as op_cumsum, cumsum_ as op_cumsum_, detach as op_detach, diagonal as op_diagonal,
-    div__Scalar as op_div__Scalar, div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar,
-    div___Tensor as op_div___Tensor, dot as op_dot, eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor,
-    erf as op_erf, erf_ as op_erf_, exp as op_exp, exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as,
-    expm1 as op_expm1, expm1_ as op_expm1_, flatten__using_ints as op_flatten__using_ints, flip as op_flip,
-    floor as op_floor, floor_ as op_floor_, floor_divide as op_floor_divide,
-    floor_divide__Scalar as op_floor_divide__Scalar, floor_divide___Scalar as op_floor_divide___Scalar,
-    floor_divide___Tensor as op_floor_divide___Tensor, gather as op_gather, ge__Scalar as op_ge__Scalar,
-    ge__Tensor as op_ge__Tensor, gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor,
-    index__Tensor as op_index__Tensor, index_add as op_index_add, index_add_ as op_index_add_,
-    index_put as op_index_put, index_put_ as op_index_put_, index_select as op_index_select, isnan as op_isnan,
-    le__Scalar as op_le__Scalar, le__Tensor as op_le__Tensor, lerp__Scalar as op_lerp__Scalar,
+    add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor, addbmm as op_addbmm, addbmm_ as op_addbmm_,
+    addcmul as op_addcmul, addcmul_ as op_addcmul_, addmm as op_addmm, addmm_ as op_addmm_, addmv as op_addmv,
+    addmv_ as op_addmv_, addr as op_addr, addr_ as op_addr_, alias as op_alias, argmax as op_argmax,
+    argmin as op_argmin, as_strided as op_as_strided, atan2 as op_atan2, atan2_ as op_atan2_, baddbmm as op_baddbmm,
+    baddbmm_ as op_baddbmm_, bernoulli___float as op_bernoulli___float, bitwise_and__Scalar as op_bitwise_and__Scalar,
+    bitwise_and__Tensor as op_bitwise_and__Tensor, bitwise_and___Scalar as op_bitwise_and___Scalar,
+    bitwise_and___Tensor as op_bitwise_and___Tensor, bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_,
+    bitwise_or__Scalar as op_bitwise_or__Scalar, bitwise_or__Tensor as op_bitwise_or__Tensor,
+    bitwise_or___Scalar as op_bitwise_or___Scalar, bitwise_or___Tensor as op_bitwise_or___Tensor,
+    bitwise_xor__Scalar as op_bitwise_xor__Scalar, bitwise_xor__Tensor as op_bitwise_xor__Tensor,
+    bitwise_xor___Scalar as op_bitwise_xor___Scalar, bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm,
+    ceil as op_ceil, ceil_ as op_ceil_, cholesky as op_cholesky, cholesky_inverse as op_cholesky_inverse,
+    cholesky_solve as op_cholesky_solve, chunk as op_chunk, clone as op_clone, contiguous as op_contiguous,
+    copy_ as op_copy_, cos as op_cos, cos_ as op_cos_, cross as op_cross, cumsum as op_cumsum, cumsum_ as op_cumsum_,
+    det as op_det, detach as op_detach, diagonal as op_diagonal, div__Scalar as op_div__Scalar,
+    div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar, div___Tensor as op_div___Tensor, dot as op_dot,
+    eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor, erf as op_erf, erf_ as op_erf_, exp as op_exp,
+    exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as, expm1 as op_expm1, expm1_ as op_expm1_,
+    flatten__using_ints as op_flatten__using_ints, flip as op_flip, floor as op_floor, floor_ as op_floor_,
+    floor_divide as op_floor_divide, floor_divide__Scalar as op_floor_divide__Scalar,
+    floor_divide___Scalar as op_floor_divide___Scalar, floor_divide___Tensor as op_floor_divide___Tensor,
+    gather as op_gather, ge__Scalar as op_ge__Scalar, ge__Tensor as op_ge__Tensor, geqrf as op_geqrf, ger as op_ger,
+    gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor, index__Tensor as op_index__Tensor,
+    index_add as op_index_add, index_add_ as op_index_add_, index_put as op_index_put, index_put_ as op_index_put_,
+    index_select as op_index_select, inner as op_inner, inverse as op_inverse, isnan as op_isnan, istft as op_istft,
+    kron as op_kron, le__Scalar as op_le__Scalar, le__Tensor as op_le__Tensor, lerp__Scalar as op_lerp__Scalar,
     lerp___Scalar as op_lerp___Scalar, log as op_log, log1p as op_log1p, log1p_ as op_log1p_, log_ as op_log_,
-    log_softmax__int as op_log_softmax__int, logical_and as op_logical_and, logical_and_ as op_logical_and_,
-    logical_not as op_logical_not, logical_not_ as op_logical_not_, logical_or as op_logical_or,
-    logical_or_ as op_logical_or_, logical_xor as op_logical_xor, logical_xor_ as op_logical_xor_,
-    lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, masked_select as op_masked_select, matmul as op_matmul,
-    maximum as op_maximum, minimum as op_minimum, mm as op_mm, mul__Scalar as op_mul__Scalar,
-    mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar, mul___Tensor as op_mul___Tensor, mv as op_mv,
-    narrow as op_narrow, ne__Scalar as op_ne__Scalar, ne__Tensor as op_ne__Tensor, neg as op_neg, neg_ as op_neg_,
-    new_empty as op_new_empty, new_empty_strided as op_new_empty_strided, new_full as op_new_full,
-    new_ones as op_new_ones, new_zeros as op_new_zeros, nonzero as op_nonzero, normal_ as op_normal_,
-    outer as op_outer, permute as op_permute, pow__Scalar as op_pow__Scalar,
+    log_softmax__int as op_log_softmax__int, logdet as op_logdet, logical_and as op_logical_and,
+    logical_and_ as op_logical_and_, logical_not as op_logical_not, logical_not_ as op_logical_not_,
+    logical_or as op_logical_or, logical_or_ as op_logical_or_, logical_xor as op_logical_xor,
+    logical_xor_ as op_logical_xor_, lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, lu_solve as op_lu_solve,
+    masked_select as op_masked_select, matmul as op_matmul, matrix_exp as op_matrix_exp,
+    matrix_power as op_matrix_power, maximum as op_maximum, minimum as op_minimum, mm as op_mm,
+    mul__Scalar as op_mul__Scalar, mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar,
+    mul___Tensor as op_mul___Tensor, mv as op_mv, narrow as op_narrow, ne__Scalar as op_ne__Scalar,
+    ne__Tensor as op_ne__Tensor, neg as op_neg, neg_ as op_neg_, new_empty as op_new_empty,
+    new_empty_strided as op_new_empty_strided, new_full as op_new_full, new_ones as op_new_ones,
+    new_zeros as op_new_zeros, nonzero as op_nonzero, normal_ as op_normal_, orgqr as op_orgqr, ormqr as op_ormqr,
+    outer as op_outer, permute as op_permute, pinverse as op_pinverse, pow__Scalar as op_pow__Scalar,
     pow__Tensor_Scalar as op_pow__Tensor_Scalar, pow__Tensor_Tensor as op_pow__Tensor_Tensor,
-    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, random___from as op_random___from,
+    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, qr as op_qr, random___from as op_random___from,
     reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_, relu as op_relu, relu_ as op_relu_,
     remainder__Scalar as op_remainder__Scalar, remainder__Scalar_Tensor as op_remainder__Scalar_Tensor,
     remainder__Tensor as op_remainder__Tensor, remainder___Scalar as op_remainder___Scalar,
@@ -60,13 +65,14 @@ from turnout.generated.operators import (
     rsub__Tensor as op_rsub__Tensor, scalar_tensor as op_scalar_tensor, scatter_add as op_scatter_add,
     scatter_add_ as op_scatter_add_, select__int as op_select__int, sigmoid as op_sigmoid, sigmoid_ as op_sigmoid_,
     sign as op_sign, sign_ as op_sign_, sin as op_sin, sin_ as op_sin_, slice__Tensor as op_slice__Tensor,
-    softmax__int as op_softmax__int, split__Tensor as op_split__Tensor, split_with_sizes as op_split_with_sizes,
-    sqrt as op_sqrt, sqrt_ as op_sqrt_, sub__Scalar as op_sub__Scalar, sub__Tensor as op_sub__Tensor,
-    sub___Scalar as op_sub___Scalar, sub___Tensor as op_sub___Tensor, t as op_t, take_along_dim as op_take_along_dim,
-    tanh as op_tanh, tanh_ as op_tanh_, topk as op_topk, transpose__int as op_transpose__int, tril as op_tril,
+    slogdet as op_slogdet, softmax__int as op_softmax__int, split__Tensor as op_split__Tensor,
+    split_with_sizes as op_split_with_sizes, sqrt as op_sqrt, sqrt_ as op_sqrt_, sub__Scalar as op_sub__Scalar,
+    sub__Tensor as op_sub__Tensor, sub___Scalar as op_sub___Scalar, sub___Tensor as op_sub___Tensor, svd as op_svd,
+    t as op_t, take_along_dim as op_take_along_dim, tanh as op_tanh, tanh_ as op_tanh_, topk as op_topk,
+    trace as op_trace, transpose__int as op_transpose__int, triangular_solve as op_triangular_solve, tril as op_tril,
     tril_ as op_tril_, triu as op_triu, triu_ as op_triu_, trunc as op_trunc, trunc_ as op_trunc_,
     unbind__int as op_unbind__int, unfold as op_unfold, uniform_ as op_uniform_, unsqueeze as op_unsqueeze,
-    view as op_view, view_as as op_view_as, zero_ as op_zero_,
+    vdot as op_vdot, view as op_view, view_as as op_view_as, zero_ as op_zero_,
 )
 from turnout.generated.operators import (
     K_add__Tensor, K_add___Tensor, K_all, K_any, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_and___Tensor,
@@ -130,6 +136,7 @@ P_scatter_ = packet('aten', 'scatter_')
 P_sort = packet('aten', 'sort')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
+P_stft = packet('aten', 'stft')
 P_sub = packet('aten', 'sub')
 P_sub_ = packet('aten', 'sub_')
 P_sum = packet('aten', 'sum')
@@ -175,6 +182,10 @@ class TensorMethods:
             return P_add_(self, other)
         return kernel(ks, self, other, 1)
 
+    addbmm = op_addbmm
+
+    addbmm_ = op_addbmm_
+
     addcmul = op_addcmul
 
     addcmul_ = op_addcmul_
@@ -182,6 +193,14 @@ class TensorMethods:
     addmm = op_addmm
 
     addmm_ = op_addmm_
+
+    addmv = op_addmv
+
+    addmv_ = op_addmv_
+
+    addr = op_addr
+
+    addr_ = op_addr_
 
     alias = op_alias
 
@@ -239,6 +258,10 @@ class TensorMethods:
     atan2 = op_atan2
 
     atan2_ = op_atan2_
+
+    baddbmm = op_baddbmm
+
+    baddbmm_ = op_baddbmm_
 
     def bernoulli(self, *args, **kwargs):
         if args or kwargs:
@@ -350,6 +373,12 @@ class TensorMethods:
 
     ceil_ = op_ceil_
 
+    cholesky = op_cholesky
+
+    cholesky_inverse = op_cholesky_inverse
+
+    cholesky_solve = op_cholesky_solve
+
     chunk = op_chunk
 
     def clamp(self, *args, **kwargs):
@@ -368,9 +397,13 @@ class TensorMethods:
 
     cos_ = op_cos_
 
+    cross = op_cross
+
     cumsum = op_cumsum
 
     cumsum_ = op_cumsum_
+
+    det = op_det
 
     detach = op_detach
 
@@ -536,6 +569,10 @@ class TensorMethods:
             return P_ge_(self, other)
         return kernel(ks, self, other)
 
+    geqrf = op_geqrf
+
+    ger = op_ger
+
     def gt(self, other, **kwargs):
         if kwargs:
             return P_gt(self, other, **kwargs)
@@ -576,7 +613,15 @@ class TensorMethods:
 
     index_select = op_index_select
 
+    inner = op_inner
+
+    inverse = op_inverse
+
     isnan = op_isnan
+
+    istft = op_istft
+
+    kron = op_kron
 
     def le(self, other, **kwargs):
         if kwargs:
@@ -619,6 +664,8 @@ class TensorMethods:
     log_ = op_log_
 
     log_softmax = op_log_softmax__int
+
+    logdet = op_logdet
 
     logical_and = op_logical_and
 
@@ -669,6 +716,8 @@ class TensorMethods:
             return P_lt_(self, other)
         return kernel(ks, self, other)
 
+    lu_solve = op_lu_solve
+
     def masked_fill(self, mask, value, **kwargs):
         if kwargs:
             return P_masked_fill(self, mask, value, **kwargs)
@@ -700,6 +749,10 @@ class TensorMethods:
     masked_select = op_masked_select
 
     matmul = op_matmul
+
+    matrix_exp = op_matrix_exp
+
+    matrix_power = op_matrix_power
 
     def max(self, *args, **kwargs):
         return P_max(self, *args, **kwargs)
@@ -819,12 +872,18 @@ class TensorMethods:
 
     normal_ = op_normal_
 
+    orgqr = op_orgqr
+
+    ormqr = op_ormqr
+
     outer = op_outer
 
     def permute(self, *dims, **kwargs):
         if dims:
             return op_permute(self, spread(dims), **kwargs)
         return op_permute(self, **kwargs)
+
+    pinverse = op_pinverse
 
     def pow(self, exponent, **kwargs):
         if kwargs:
@@ -867,6 +926,8 @@ class TensorMethods:
         if kernel is None:
             return P_prod(self)
         return kernel(ks, self, None)
+
+    qr = op_qr
 
     random_ = op_random___from
 
@@ -955,6 +1016,8 @@ class TensorMethods:
 
     slice = op_slice__Tensor
 
+    slogdet = op_slogdet
+
     softmax = op_softmax__int
 
     def sort(self, *args, **kwargs):
@@ -988,6 +1051,9 @@ class TensorMethods:
         if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_std(self, *args, **kwargs)
+
+    def stft(self, *args, **kwargs):
+        return P_stft(self, *args, **kwargs)
 
     def sub(self, other, *args, **kwargs):
         if args or kwargs:
@@ -1033,6 +1099,8 @@ class TensorMethods:
             return P_sum(self)
         return kernel(ks, self, None)
 
+    svd = op_svd
+
     t = op_t
 
     take_along_dim = op_take_along_dim
@@ -1057,7 +1125,11 @@ class TensorMethods:
 
     topk = op_topk
 
+    trace = op_trace
+
     transpose = op_transpose__int
+
+    triangular_solve = op_triangular_solve
 
     tril = op_tril
 
@@ -1083,6 +1155,8 @@ class TensorMethods:
         if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_var(self, *args, **kwargs)
+
+    vdot = op_vdot
 
     def view(self, *size, **kwargs):
         if size:

@@ -4245,6 +4245,32 @@ def dot__out(self, tensor, *, out):
         return miss('aten::dot.out', (self, tensor, out))
     return kernel(ks, self, tensor, out)
 
+K_vdot = {}
+def vdot(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vdot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vdot', (self, other))
+    return kernel(ks, self, other)
+
+K_vdot__out = {}
+def vdot__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vdot__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vdot.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
 K_addmm = {}
 def addmm(self, mat1, mat2, *, beta=1, alpha=1):
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmm', 'beta', beta)
@@ -4290,6 +4316,96 @@ def addmm__out(self, mat1, mat2, *, beta=1, alpha=1, out):
         return miss('aten::addmm.out', (self, mat1, mat2, beta, alpha, out))
     return kernel(ks, self, mat1, mat2, beta, alpha, out)
 
+K_addmv = {}
+def addmv(self, mat, vec, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv', (self, mat, vec, beta, alpha))
+    return kernel(ks, self, mat, vec, beta, alpha)
+
+K_addmv_ = {}
+def addmv_(self, mat, vec, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv_', (self, mat, vec, beta, alpha))
+    return kernel(ks, self, mat, vec, beta, alpha)
+
+K_addmv__out = {}
+def addmv__out(self, mat, vec, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv.out', (self, mat, vec, beta, alpha, out))
+    return kernel(ks, self, mat, vec, beta, alpha, out)
+
+K_baddbmm = {}
+def baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::baddbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_baddbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::baddbmm', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_baddbmm_ = {}
+def baddbmm_(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::baddbmm_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_baddbmm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::baddbmm_', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_baddbmm__out = {}
+def baddbmm__out(self, batch1, batch2, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::baddbmm.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_baddbmm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::baddbmm.out', (self, batch1, batch2, beta, alpha, out))
+    return kernel(ks, self, batch1, batch2, beta, alpha, out)
+
 K_matmul = {}
 def matmul(self, other):
     state = DISPATCH()
@@ -4316,6 +4432,96 @@ def matmul__out(self, other, *, out):
         return miss('aten::matmul.out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_addbmm = {}
+def addbmm(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_addbmm_ = {}
+def addbmm_(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm_', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_addbmm__out = {}
+def addbmm__out(self, batch1, batch2, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm.out', (self, batch1, batch2, beta, alpha, out))
+    return kernel(ks, self, batch1, batch2, beta, alpha, out)
+
+K_addr = {}
+def addr(self, vec1, vec2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr', (self, vec1, vec2, beta, alpha))
+    return kernel(ks, self, vec1, vec2, beta, alpha)
+
+K_addr_ = {}
+def addr_(self, vec1, vec2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr_', (self, vec1, vec2, beta, alpha))
+    return kernel(ks, self, vec1, vec2, beta, alpha)
+
+K_addr__out = {}
+def addr__out(self, vec1, vec2, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr.out', (self, vec1, vec2, beta, alpha, out))
+    return kernel(ks, self, vec1, vec2, beta, alpha, out)
+
 K_outer = {}
 def outer(self, vec2):
     state = DISPATCH()
@@ -4341,6 +4547,3369 @@ def outer__out(self, vec2, *, out):
     if kernel is None:
         return miss('aten::outer.out', (self, vec2, out))
     return kernel(ks, self, vec2, out)
+
+K_inner = {}
+def inner(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner', (self, other))
+    return kernel(ks, self, other)
+
+K_inner__out = {}
+def inner__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_ger = {}
+def ger(self, vec2):
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ger[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ger', (self, vec2))
+    return kernel(ks, self, vec2)
+
+K_ger__out = {}
+def ger__out(self, vec2, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ger__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ger.out', (self, vec2, out))
+    return kernel(ks, self, vec2, out)
+
+K_chain_matmul = {}
+def chain_matmul(matrices):
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul', (matrices,))
+    return kernel(ks, matrices)
+
+K_chain_matmul__out = {}
+def chain_matmul__out(matrices, *, out):
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul.out', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul.out', (matrices, out))
+    return kernel(ks, matrices, out)
+
+K_linalg_matmul = {}
+def linalg_matmul(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matmul[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matmul', (self, other))
+    return kernel(ks, self, other)
+
+K_linalg_matmul__out = {}
+def linalg_matmul__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matmul__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matmul.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_linalg_multi_dot = {}
+def linalg_multi_dot(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::linalg_multi_dot', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_multi_dot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_multi_dot', (tensors,))
+    return kernel(ks, tensors)
+
+K_linalg_multi_dot__out = {}
+def linalg_multi_dot__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::linalg_multi_dot.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_multi_dot__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_multi_dot.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_linalg_vecdot = {}
+def linalg_vecdot(x, y, *, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::linalg_vecdot', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = x.keys | y.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_vecdot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_vecdot', (x, y, dim))
+    return kernel(ks, x, y, dim)
+
+K_linalg_vecdot__out = {}
+def linalg_vecdot__out(x, y, *, dim=-1, out):
+    if dim.__class__ is not int: dim = as_int('aten::linalg_vecdot.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = x.keys | y.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_vecdot__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_vecdot.out', (x, y, dim, out))
+    return kernel(ks, x, y, dim, out)
+
+K_tensordot = {}
+def tensordot(self, other, dims_self, dims_other):
+    dims_self = as_ints('aten::tensordot', 'dims_self', dims_self)
+    dims_other = as_ints('aten::tensordot', 'dims_other', dims_other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tensordot[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tensordot', (self, other, dims_self, dims_other))
+    return kernel(ks, self, other, dims_self, dims_other)
+
+K_tensordot__out = {}
+def tensordot__out(self, other, dims_self, dims_other, *, out):
+    dims_self = as_ints('aten::tensordot.out', 'dims_self', dims_self)
+    dims_other = as_ints('aten::tensordot.out', 'dims_other', dims_other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tensordot__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tensordot.out', (self, other, dims_self, dims_other, out))
+    return kernel(ks, self, other, dims_self, dims_other, out)
+
+K_kron = {}
+def kron(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kron[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kron', (self, other))
+    return kernel(ks, self, other)
+
+K_kron__out = {}
+def kron__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kron__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kron.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_einsum = {}
+def einsum(equation, tensors, *, path=None):
+    if equation.__class__ is not str: equation = as_str('aten::einsum', 'equation', equation)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::einsum', 'tensors', tensors)
+    if path is not None: path = as_ints('aten::einsum', 'path', path)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_einsum[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::einsum', (equation, tensors, path))
+    return kernel(ks, equation, tensors, path)
+
+K_linalg_cross = {}
+def linalg_cross(self, other, *, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::linalg_cross', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cross[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cross', (self, other, dim))
+    return kernel(ks, self, other, dim)
+
+K_linalg_cross__out = {}
+def linalg_cross__out(self, other, *, dim=-1, out):
+    if dim.__class__ is not int: dim = as_int('aten::linalg_cross.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cross__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cross.out', (self, other, dim, out))
+    return kernel(ks, self, other, dim, out)
+
+K_cross = {}
+def cross(self, other, dim=None):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross', (self, other, dim))
+    return kernel(ks, self, other, dim)
+
+K_cross__out = {}
+def cross__out(self, other, dim=None, *, out):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross.out', (self, other, dim, out))
+    return kernel(ks, self, other, dim, out)
+
+K_trace = {}
+def trace(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_trace[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::trace', (self,))
+    return kernel(ks, self)
+
+K_vander = {}
+def vander(x, N=None, increasing=False):
+    if N is not None and N.__class__ is not int: N = as_int('aten::vander', 'N', N)
+    if increasing.__class__ is not bool: increasing = as_bool('aten::vander', 'increasing', increasing)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vander[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vander', (x, N, increasing))
+    return kernel(ks, x, N, increasing)
+
+K_linalg_vander = {}
+def linalg_vander(x, *, N=None):
+    if N is not None and N.__class__ is not int: N = as_int('aten::linalg_vander', 'N', N)
+    state = DISPATCH()
+    try:
+        ks = x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_vander[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_vander', (x, N))
+    return kernel(ks, x, N)
+
+K_linalg_diagonal = {}
+def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    if offset.__class__ is not int: offset = as_int('aten::linalg_diagonal', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::linalg_diagonal', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::linalg_diagonal', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_diagonal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_diagonal', (A, offset, dim1, dim2))
+    return kernel(ks, A, offset, dim1, dim2)
+
+K_linalg_matrix_norm = {}
+def linalg_matrix_norm(self, ord, dim=(-2, -1), keepdim=False, *, dtype=None):
+    if ord.__class__ is not int and ord.__class__ is not float: ord = as_scalar('aten::linalg_matrix_norm', 'ord', ord)
+    dim = as_ints('aten::linalg_matrix_norm', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_matrix_norm', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_matrix_norm', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_norm', (self, ord, dim, keepdim, dtype))
+    return kernel(ks, self, ord, dim, keepdim, dtype)
+
+K_linalg_matrix_norm__out = {}
+def linalg_matrix_norm__out(self, ord, dim=(-2, -1), keepdim=False, *, dtype=None, out):
+    if ord.__class__ is not int and ord.__class__ is not float: ord = as_scalar('aten::linalg_matrix_norm.out', 'ord', ord)
+    dim = as_ints('aten::linalg_matrix_norm.out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_matrix_norm.out', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_matrix_norm.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_norm.out', (self, ord, dim, keepdim, dtype, out))
+    return kernel(ks, self, ord, dim, keepdim, dtype, out)
+
+K_linalg_matrix_norm__str_ord = {}
+def linalg_matrix_norm__str_ord(self, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None):
+    if ord.__class__ is not str: ord = as_str('aten::linalg_matrix_norm.str_ord', 'ord', ord)
+    dim = as_ints('aten::linalg_matrix_norm.str_ord', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_matrix_norm.str_ord', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_matrix_norm.str_ord', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_norm__str_ord[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_norm.str_ord', (self, ord, dim, keepdim, dtype))
+    return kernel(ks, self, ord, dim, keepdim, dtype)
+
+K_linalg_matrix_norm__str_ord_out = {}
+def linalg_matrix_norm__str_ord_out(self, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None, out):
+    if ord.__class__ is not str: ord = as_str('aten::linalg_matrix_norm.str_ord_out', 'ord', ord)
+    dim = as_ints('aten::linalg_matrix_norm.str_ord_out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_matrix_norm.str_ord_out', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_matrix_norm.str_ord_out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_norm__str_ord_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_norm.str_ord_out', (self, ord, dim, keepdim, dtype, out))
+    return kernel(ks, self, ord, dim, keepdim, dtype, out)
+
+K_linalg_norm = {}
+def linalg_norm(self, ord=None, dim=None, keepdim=False, *, dtype=None):
+    if ord is not None and ord.__class__ is not int and ord.__class__ is not float: ord = as_scalar('aten::linalg_norm', 'ord', ord)
+    if dim is not None: dim = as_ints('aten::linalg_norm', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_norm', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_norm', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_norm', (self, ord, dim, keepdim, dtype))
+    return kernel(ks, self, ord, dim, keepdim, dtype)
+
+K_linalg_norm__out = {}
+def linalg_norm__out(self, ord=None, dim=None, keepdim=False, *, dtype=None, out):
+    if ord is not None and ord.__class__ is not int and ord.__class__ is not float: ord = as_scalar('aten::linalg_norm.out', 'ord', ord)
+    if dim is not None: dim = as_ints('aten::linalg_norm.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_norm.out', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_norm.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_norm.out', (self, ord, dim, keepdim, dtype, out))
+    return kernel(ks, self, ord, dim, keepdim, dtype, out)
+
+K_linalg_norm__ord_str = {}
+def linalg_norm__ord_str(self, ord, dim=None, keepdim=False, *, dtype=None):
+    if ord.__class__ is not str: ord = as_str('aten::linalg_norm.ord_str', 'ord', ord)
+    if dim is not None: dim = as_ints('aten::linalg_norm.ord_str', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_norm.ord_str', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_norm.ord_str', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_norm__ord_str[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_norm.ord_str', (self, ord, dim, keepdim, dtype))
+    return kernel(ks, self, ord, dim, keepdim, dtype)
+
+K_linalg_norm__ord_str_out = {}
+def linalg_norm__ord_str_out(self, ord, dim=None, keepdim=False, *, dtype=None, out):
+    if ord.__class__ is not str: ord = as_str('aten::linalg_norm.ord_str_out', 'ord', ord)
+    if dim is not None: dim = as_ints('aten::linalg_norm.ord_str_out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_norm.ord_str_out', 'keepdim', keepdim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linalg_norm.ord_str_out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_norm__ord_str_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_norm.ord_str_out', (self, ord, dim, keepdim, dtype, out))
+    return kernel(ks, self, ord, dim, keepdim, dtype, out)
+
+K_frobenius_norm__dim = {}
+def frobenius_norm__dim(self, dim, keepdim=False):
+    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_frobenius_norm__out = {}
+def frobenius_norm__out(self, dim, keepdim=False, *, out):
+    dim = as_ints('aten::frobenius_norm.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.out', (self, dim, keepdim, out))
+    return kernel(ks, self, dim, keepdim, out)
+
+K_nuclear_norm = {}
+def nuclear_norm(self, keepdim=False):
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm', (self, keepdim))
+    return kernel(ks, self, keepdim)
+
+K_nuclear_norm__out = {}
+def nuclear_norm__out(self, keepdim=False, *, out):
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm.out', (self, keepdim, out))
+    return kernel(ks, self, keepdim, out)
+
+K_nuclear_norm__dim = {}
+def nuclear_norm__dim(self, dim, keepdim=False):
+    dim = as_ints('aten::nuclear_norm.dim', 'dim', dim, 2)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_nuclear_norm__dim_out = {}
+def nuclear_norm__dim_out(self, dim, keepdim=False, *, out):
+    dim = as_ints('aten::nuclear_norm.dim_out', 'dim', dim, 2)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.dim_out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm__dim_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm.dim_out', (self, dim, keepdim, out))
+    return kernel(ks, self, dim, keepdim, out)
+
+K_linalg_cond = {}
+def linalg_cond(self, p=None):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::linalg_cond', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cond[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cond', (self, p))
+    return kernel(ks, self, p)
+
+K_linalg_cond__out = {}
+def linalg_cond__out(self, p=None, *, out):
+    if p is not None and p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::linalg_cond.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cond__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cond.out', (self, p, out))
+    return kernel(ks, self, p, out)
+
+K_linalg_cond__p_str = {}
+def linalg_cond__p_str(self, p):
+    if p.__class__ is not str: p = as_str('aten::linalg_cond.p_str', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cond__p_str[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cond.p_str', (self, p))
+    return kernel(ks, self, p)
+
+K_linalg_cond__p_str_out = {}
+def linalg_cond__p_str_out(self, p, *, out):
+    if p.__class__ is not str: p = as_str('aten::linalg_cond.p_str_out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cond__p_str_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cond.p_str_out', (self, p, out))
+    return kernel(ks, self, p, out)
+
+K_linalg_matrix_rank__atol_rtol_tensor = {}
+def linalg_matrix_rank__atol_rtol_tensor(input, *, atol=None, rtol=None, hermitian=False):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.atol_rtol_tensor', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if atol is not None:
+            ks |= atol.keys
+        if rtol is not None:
+            ks |= rtol.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank__atol_rtol_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank.atol_rtol_tensor', (input, atol, rtol, hermitian))
+    return kernel(ks, input, atol, rtol, hermitian)
+
+K_linalg_matrix_rank__atol_rtol_tensor_out = {}
+def linalg_matrix_rank__atol_rtol_tensor_out(input, *, atol=None, rtol=None, hermitian=False, out):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.atol_rtol_tensor_out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = input.keys | out.keys
+        if atol is not None:
+            ks |= atol.keys
+        if rtol is not None:
+            ks |= rtol.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank__atol_rtol_tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank.atol_rtol_tensor_out', (input, atol, rtol, hermitian, out))
+    return kernel(ks, input, atol, rtol, hermitian, out)
+
+K_linalg_matrix_rank__atol_rtol_float = {}
+def linalg_matrix_rank__atol_rtol_float(self, *, atol=None, rtol=None, hermitian=False):
+    if atol is not None and atol.__class__ is not float: atol = as_float('aten::linalg_matrix_rank.atol_rtol_float', 'atol', atol)
+    if rtol is not None and rtol.__class__ is not float: rtol = as_float('aten::linalg_matrix_rank.atol_rtol_float', 'rtol', rtol)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.atol_rtol_float', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank__atol_rtol_float[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank.atol_rtol_float', (self, atol, rtol, hermitian))
+    return kernel(ks, self, atol, rtol, hermitian)
+
+K_linalg_matrix_rank__atol_rtol_float_out = {}
+def linalg_matrix_rank__atol_rtol_float_out(self, *, atol=None, rtol=None, hermitian=False, out):
+    if atol is not None and atol.__class__ is not float: atol = as_float('aten::linalg_matrix_rank.atol_rtol_float_out', 'atol', atol)
+    if rtol is not None and rtol.__class__ is not float: rtol = as_float('aten::linalg_matrix_rank.atol_rtol_float_out', 'rtol', rtol)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.atol_rtol_float_out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank__atol_rtol_float_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank.atol_rtol_float_out', (self, atol, rtol, hermitian, out))
+    return kernel(ks, self, atol, rtol, hermitian, out)
+
+K_linalg_matrix_rank = {}
+def linalg_matrix_rank(self, tol, hermitian=False):
+    if tol.__class__ is not float: tol = as_float('aten::linalg_matrix_rank', 'tol', tol)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank', (self, tol, hermitian))
+    return kernel(ks, self, tol, hermitian)
+
+K_linalg_matrix_rank__out = {}
+def linalg_matrix_rank__out(self, tol, hermitian=False, *, out):
+    if tol.__class__ is not float: tol = as_float('aten::linalg_matrix_rank.out', 'tol', tol)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank.out', (self, tol, hermitian, out))
+    return kernel(ks, self, tol, hermitian, out)
+
+K_linalg_matrix_rank__tol_tensor = {}
+def linalg_matrix_rank__tol_tensor(input, tol, hermitian=False):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.tol_tensor', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = input.keys | tol.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank__tol_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank.tol_tensor', (input, tol, hermitian))
+    return kernel(ks, input, tol, hermitian)
+
+K_linalg_matrix_rank__out_tol_tensor = {}
+def linalg_matrix_rank__out_tol_tensor(input, tol, hermitian=False, *, out):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_matrix_rank.out_tol_tensor', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = input.keys | tol.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_rank__out_tol_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_rank.out_tol_tensor', (input, tol, hermitian, out))
+    return kernel(ks, input, tol, hermitian, out)
+
+K_linalg_pinv__atol_rtol_tensor = {}
+def linalg_pinv__atol_rtol_tensor(self, *, atol=None, rtol=None, hermitian=False):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.atol_rtol_tensor', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if atol is not None:
+            ks |= atol.keys
+        if rtol is not None:
+            ks |= rtol.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv__atol_rtol_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv.atol_rtol_tensor', (self, atol, rtol, hermitian))
+    return kernel(ks, self, atol, rtol, hermitian)
+
+K_linalg_pinv__atol_rtol_tensor_out = {}
+def linalg_pinv__atol_rtol_tensor_out(self, *, atol=None, rtol=None, hermitian=False, out):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.atol_rtol_tensor_out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if atol is not None:
+            ks |= atol.keys
+        if rtol is not None:
+            ks |= rtol.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv__atol_rtol_tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv.atol_rtol_tensor_out', (self, atol, rtol, hermitian, out))
+    return kernel(ks, self, atol, rtol, hermitian, out)
+
+K_linalg_pinv__atol_rtol_float = {}
+def linalg_pinv__atol_rtol_float(self, *, atol=None, rtol=None, hermitian=False):
+    if atol is not None and atol.__class__ is not float: atol = as_float('aten::linalg_pinv.atol_rtol_float', 'atol', atol)
+    if rtol is not None and rtol.__class__ is not float: rtol = as_float('aten::linalg_pinv.atol_rtol_float', 'rtol', rtol)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.atol_rtol_float', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv__atol_rtol_float[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv.atol_rtol_float', (self, atol, rtol, hermitian))
+    return kernel(ks, self, atol, rtol, hermitian)
+
+K_linalg_pinv__atol_rtol_float_out = {}
+def linalg_pinv__atol_rtol_float_out(self, *, atol=None, rtol=None, hermitian=False, out):
+    if atol is not None and atol.__class__ is not float: atol = as_float('aten::linalg_pinv.atol_rtol_float_out', 'atol', atol)
+    if rtol is not None and rtol.__class__ is not float: rtol = as_float('aten::linalg_pinv.atol_rtol_float_out', 'rtol', rtol)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.atol_rtol_float_out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv__atol_rtol_float_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv.atol_rtol_float_out', (self, atol, rtol, hermitian, out))
+    return kernel(ks, self, atol, rtol, hermitian, out)
+
+K_linalg_pinv = {}
+def linalg_pinv(self, rcond, hermitian=False):
+    if rcond.__class__ is not float: rcond = as_float('aten::linalg_pinv', 'rcond', rcond)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv', (self, rcond, hermitian))
+    return kernel(ks, self, rcond, hermitian)
+
+K_linalg_pinv__out = {}
+def linalg_pinv__out(self, rcond, hermitian=False, *, out):
+    if rcond.__class__ is not float: rcond = as_float('aten::linalg_pinv.out', 'rcond', rcond)
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv.out', (self, rcond, hermitian, out))
+    return kernel(ks, self, rcond, hermitian, out)
+
+K_linalg_pinv__rcond_tensor = {}
+def linalg_pinv__rcond_tensor(self, rcond, hermitian=False):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.rcond_tensor', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | rcond.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv__rcond_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv.rcond_tensor', (self, rcond, hermitian))
+    return kernel(ks, self, rcond, hermitian)
+
+K_linalg_pinv__out_rcond_tensor = {}
+def linalg_pinv__out_rcond_tensor(self, rcond, hermitian=False, *, out):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_pinv.out_rcond_tensor', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | rcond.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_pinv__out_rcond_tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_pinv.out_rcond_tensor', (self, rcond, hermitian, out))
+    return kernel(ks, self, rcond, hermitian, out)
+
+K_pinverse = {}
+def pinverse(self, rcond=1e-15):
+    if rcond.__class__ is not float: rcond = as_float('aten::pinverse', 'rcond', rcond)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pinverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pinverse', (self, rcond))
+    return kernel(ks, self, rcond)
+
+K_linalg_cholesky_ex = {}
+def linalg_cholesky_ex(self, *, upper=False, check_errors=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky_ex', 'upper', upper)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_cholesky_ex', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cholesky_ex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cholesky_ex', (self, upper, check_errors))
+    return kernel(ks, self, upper, check_errors)
+
+K_linalg_cholesky_ex__L = {}
+def linalg_cholesky_ex__L(self, *, upper=False, check_errors=False, L, info):
+    if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky_ex.L', 'upper', upper)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_cholesky_ex.L', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = self.keys | L.keys | info.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cholesky_ex__L[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cholesky_ex.L', (self, upper, check_errors, L, info))
+    return kernel(ks, self, upper, check_errors, L, info)
+
+K_linalg_lu_factor_ex = {}
+def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu_factor_ex', 'pivot', pivot)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_lu_factor_ex', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu_factor_ex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu_factor_ex', (A, pivot, check_errors))
+    return kernel(ks, A, pivot, check_errors)
+
+K_linalg_lu_factor_ex__out = {}
+def linalg_lu_factor_ex__out(A, *, pivot=True, check_errors=False, LU, pivots, info):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu_factor_ex.out', 'pivot', pivot)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_lu_factor_ex.out', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys | LU.keys | pivots.keys | info.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu_factor_ex__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu_factor_ex.out', (A, pivot, check_errors, LU, pivots, info))
+    return kernel(ks, A, pivot, check_errors, LU, pivots, info)
+
+K_linalg_ldl_factor_ex = {}
+def linalg_ldl_factor_ex(self, *, hermitian=False, check_errors=False):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor_ex', 'hermitian', hermitian)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_ldl_factor_ex', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_ldl_factor_ex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_ldl_factor_ex', (self, hermitian, check_errors))
+    return kernel(ks, self, hermitian, check_errors)
+
+K_linalg_ldl_factor_ex__out = {}
+def linalg_ldl_factor_ex__out(self, *, hermitian=False, check_errors=False, LD, pivots, info):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor_ex.out', 'hermitian', hermitian)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_ldl_factor_ex.out', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = self.keys | LD.keys | pivots.keys | info.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_ldl_factor_ex__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_ldl_factor_ex.out', (self, hermitian, check_errors, LD, pivots, info))
+    return kernel(ks, self, hermitian, check_errors, LD, pivots, info)
+
+K_linalg_ldl_solve = {}
+def linalg_ldl_solve(LD, pivots, B, *, hermitian=False):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_solve', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = LD.keys | pivots.keys | B.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_ldl_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_ldl_solve', (LD, pivots, B, hermitian))
+    return kernel(ks, LD, pivots, B, hermitian)
+
+K_linalg_ldl_solve__out = {}
+def linalg_ldl_solve__out(LD, pivots, B, *, hermitian=False, out):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_solve.out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = LD.keys | pivots.keys | B.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_ldl_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_ldl_solve.out', (LD, pivots, B, hermitian, out))
+    return kernel(ks, LD, pivots, B, hermitian, out)
+
+K__linalg_svd = {}
+def _linalg_svd(A, full_matrices=False, compute_uv=True, *, driver=None):
+    if full_matrices.__class__ is not bool: full_matrices = as_bool('aten::_linalg_svd', 'full_matrices', full_matrices)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::_linalg_svd', 'compute_uv', compute_uv)
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::_linalg_svd', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_svd', (A, full_matrices, compute_uv, driver))
+    return kernel(ks, A, full_matrices, compute_uv, driver)
+
+K__linalg_svd__U = {}
+def _linalg_svd__U(A, full_matrices=False, compute_uv=True, *, driver=None, U, S, Vh):
+    if full_matrices.__class__ is not bool: full_matrices = as_bool('aten::_linalg_svd.U', 'full_matrices', full_matrices)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::_linalg_svd.U', 'compute_uv', compute_uv)
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::_linalg_svd.U', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = A.keys | U.keys | S.keys | Vh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_svd__U[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_svd.U', (A, full_matrices, compute_uv, driver, U, S, Vh))
+    return kernel(ks, A, full_matrices, compute_uv, driver, U, S, Vh)
+
+K__linalg_eigh = {}
+def _linalg_eigh(A, UPLO='L', compute_v=True):
+    if UPLO.__class__ is not str: UPLO = as_str('aten::_linalg_eigh', 'UPLO', UPLO)
+    if compute_v.__class__ is not bool: compute_v = as_bool('aten::_linalg_eigh', 'compute_v', compute_v)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_eigh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_eigh', (A, UPLO, compute_v))
+    return kernel(ks, A, UPLO, compute_v)
+
+K__linalg_eigh__eigenvalues = {}
+def _linalg_eigh__eigenvalues(A, UPLO='L', compute_v=True, *, eigenvalues, eigenvectors):
+    if UPLO.__class__ is not str: UPLO = as_str('aten::_linalg_eigh.eigenvalues', 'UPLO', UPLO)
+    if compute_v.__class__ is not bool: compute_v = as_bool('aten::_linalg_eigh.eigenvalues', 'compute_v', compute_v)
+    state = DISPATCH()
+    try:
+        ks = A.keys | eigenvalues.keys | eigenvectors.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_eigh__eigenvalues[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_eigh.eigenvalues', (A, UPLO, compute_v, eigenvalues, eigenvectors))
+    return kernel(ks, A, UPLO, compute_v, eigenvalues, eigenvectors)
+
+K_linalg_eig = {}
+def linalg_eig(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eig[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eig', (self,))
+    return kernel(ks, self)
+
+K_linalg_eig__out = {}
+def linalg_eig__out(self, *, eigenvalues, eigenvectors):
+    state = DISPATCH()
+    try:
+        ks = self.keys | eigenvalues.keys | eigenvectors.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eig__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eig.out', (self, eigenvalues, eigenvectors))
+    return kernel(ks, self, eigenvalues, eigenvectors)
+
+K_linalg_qr = {}
+def linalg_qr(A, mode='reduced'):
+    if mode.__class__ is not str: mode = as_str('aten::linalg_qr', 'mode', mode)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_qr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_qr', (A, mode))
+    return kernel(ks, A, mode)
+
+K_linalg_qr__out = {}
+def linalg_qr__out(A, mode='reduced', *, Q, R):
+    if mode.__class__ is not str: mode = as_str('aten::linalg_qr.out', 'mode', mode)
+    state = DISPATCH()
+    try:
+        ks = A.keys | Q.keys | R.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_qr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_qr.out', (A, mode, Q, R))
+    return kernel(ks, A, mode, Q, R)
+
+K_geqrf = {}
+def geqrf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geqrf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geqrf', (self,))
+    return kernel(ks, self)
+
+K_geqrf__a = {}
+def geqrf__a(self, *, a, tau):
+    state = DISPATCH()
+    try:
+        ks = self.keys | a.keys | tau.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geqrf__a[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geqrf.a', (self, a, tau))
+    return kernel(ks, self, a, tau)
+
+K_linalg_solve_triangular = {}
+def linalg_solve_triangular(self, B, *, upper, left=True, unitriangular=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::linalg_solve_triangular', 'upper', upper)
+    if left.__class__ is not bool: left = as_bool('aten::linalg_solve_triangular', 'left', left)
+    if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::linalg_solve_triangular', 'unitriangular', unitriangular)
+    state = DISPATCH()
+    try:
+        ks = self.keys | B.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_solve_triangular[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_solve_triangular', (self, B, upper, left, unitriangular))
+    return kernel(ks, self, B, upper, left, unitriangular)
+
+K_linalg_solve_triangular__out = {}
+def linalg_solve_triangular__out(self, B, *, upper, left=True, unitriangular=False, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::linalg_solve_triangular.out', 'upper', upper)
+    if left.__class__ is not bool: left = as_bool('aten::linalg_solve_triangular.out', 'left', left)
+    if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::linalg_solve_triangular.out', 'unitriangular', unitriangular)
+    state = DISPATCH()
+    try:
+        ks = self.keys | B.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_solve_triangular__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_solve_triangular.out', (self, B, upper, left, unitriangular, out))
+    return kernel(ks, self, B, upper, left, unitriangular, out)
+
+K_lu_unpack = {}
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+K_lu_unpack__out = {}
+def lu_unpack__out(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, P, L, U):
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack.out', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack.out', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys | P.keys | L.keys | U.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack.out', (LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U)
+
+K_linalg_matrix_exp = {}
+def linalg_matrix_exp(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_exp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_exp', (self,))
+    return kernel(ks, self)
+
+K_linalg_matrix_exp__out = {}
+def linalg_matrix_exp__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_exp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_exp.out', (self, out))
+    return kernel(ks, self, out)
+
+K_linalg_cholesky = {}
+def linalg_cholesky(self, *, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cholesky[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cholesky', (self, upper))
+    return kernel(ks, self, upper)
+
+K_linalg_cholesky__out = {}
+def linalg_cholesky__out(self, *, upper=False, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_cholesky__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_cholesky.out', (self, upper, out))
+    return kernel(ks, self, upper, out)
+
+K_cholesky = {}
+def cholesky(self, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky', (self, upper))
+    return kernel(ks, self, upper)
+
+K_cholesky__out = {}
+def cholesky__out(self, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky.out', (self, upper, out))
+    return kernel(ks, self, upper, out)
+
+K_cholesky_inverse = {}
+def cholesky_inverse(self, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse', (self, upper))
+    return kernel(ks, self, upper)
+
+K_cholesky_inverse__out = {}
+def cholesky_inverse__out(self, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse.out', (self, upper, out))
+    return kernel(ks, self, upper, out)
+
+K_cholesky_solve = {}
+def cholesky_solve(self, input2, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve', (self, input2, upper))
+    return kernel(ks, self, input2, upper)
+
+K_cholesky_solve__out = {}
+def cholesky_solve__out(self, input2, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve.out', (self, input2, upper, out))
+    return kernel(ks, self, input2, upper, out)
+
+K_linalg_lu_factor = {}
+def linalg_lu_factor(A, *, pivot=True):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu_factor', 'pivot', pivot)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu_factor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu_factor', (A, pivot))
+    return kernel(ks, A, pivot)
+
+K_linalg_lu_factor__out = {}
+def linalg_lu_factor__out(A, *, pivot=True, LU, pivots):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu_factor.out', 'pivot', pivot)
+    state = DISPATCH()
+    try:
+        ks = A.keys | LU.keys | pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu_factor__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu_factor.out', (A, pivot, LU, pivots))
+    return kernel(ks, A, pivot, LU, pivots)
+
+K_linalg_lu = {}
+def linalg_lu(A, *, pivot=True):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu', 'pivot', pivot)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu', (A, pivot))
+    return kernel(ks, A, pivot)
+
+K_linalg_lu__out = {}
+def linalg_lu__out(A, *, pivot=True, P, L, U):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu.out', 'pivot', pivot)
+    state = DISPATCH()
+    try:
+        ks = A.keys | P.keys | L.keys | U.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu.out', (A, pivot, P, L, U))
+    return kernel(ks, A, pivot, P, L, U)
+
+K_linalg_lu_solve = {}
+def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False):
+    if left.__class__ is not bool: left = as_bool('aten::linalg_lu_solve', 'left', left)
+    if adjoint.__class__ is not bool: adjoint = as_bool('aten::linalg_lu_solve', 'adjoint', adjoint)
+    state = DISPATCH()
+    try:
+        ks = LU.keys | pivots.keys | B.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu_solve', (LU, pivots, B, left, adjoint))
+    return kernel(ks, LU, pivots, B, left, adjoint)
+
+K_linalg_lu_solve__out = {}
+def linalg_lu_solve__out(LU, pivots, B, *, left=True, adjoint=False, out):
+    if left.__class__ is not bool: left = as_bool('aten::linalg_lu_solve.out', 'left', left)
+    if adjoint.__class__ is not bool: adjoint = as_bool('aten::linalg_lu_solve.out', 'adjoint', adjoint)
+    state = DISPATCH()
+    try:
+        ks = LU.keys | pivots.keys | B.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lu_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lu_solve.out', (LU, pivots, B, left, adjoint, out))
+    return kernel(ks, LU, pivots, B, left, adjoint, out)
+
+K_lu_solve = {}
+def lu_solve(self, LU_data, LU_pivots):
+    state = DISPATCH()
+    try:
+        ks = self.keys | LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve', (self, LU_data, LU_pivots))
+    return kernel(ks, self, LU_data, LU_pivots)
+
+K_lu_solve__out = {}
+def lu_solve__out(self, LU_data, LU_pivots, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | LU_data.keys | LU_pivots.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve.out', (self, LU_data, LU_pivots, out))
+    return kernel(ks, self, LU_data, LU_pivots, out)
+
+K_linalg_ldl_factor = {}
+def linalg_ldl_factor(self, *, hermitian=False):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_ldl_factor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_ldl_factor', (self, hermitian))
+    return kernel(ks, self, hermitian)
+
+K_linalg_ldl_factor__out = {}
+def linalg_ldl_factor__out(self, *, hermitian=False, LD, pivots):
+    if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor.out', 'hermitian', hermitian)
+    state = DISPATCH()
+    try:
+        ks = self.keys | LD.keys | pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_ldl_factor__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_ldl_factor.out', (self, hermitian, LD, pivots))
+    return kernel(ks, self, hermitian, LD, pivots)
+
+K_linalg_eigvals = {}
+def linalg_eigvals(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eigvals[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eigvals', (self,))
+    return kernel(ks, self)
+
+K_linalg_eigvals__out = {}
+def linalg_eigvals__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eigvals__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eigvals.out', (self, out))
+    return kernel(ks, self, out)
+
+K_linalg_eigh = {}
+def linalg_eigh(self, UPLO='L'):
+    if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigh', 'UPLO', UPLO)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eigh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eigh', (self, UPLO))
+    return kernel(ks, self, UPLO)
+
+K_linalg_eigh__eigvals = {}
+def linalg_eigh__eigvals(self, UPLO='L', *, eigvals, eigvecs):
+    if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigh.eigvals', 'UPLO', UPLO)
+    state = DISPATCH()
+    try:
+        ks = self.keys | eigvals.keys | eigvecs.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eigh__eigvals[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eigh.eigvals', (self, UPLO, eigvals, eigvecs))
+    return kernel(ks, self, UPLO, eigvals, eigvecs)
+
+K_linalg_eigvalsh = {}
+def linalg_eigvalsh(self, UPLO='L'):
+    if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigvalsh', 'UPLO', UPLO)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eigvalsh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eigvalsh', (self, UPLO))
+    return kernel(ks, self, UPLO)
+
+K_linalg_eigvalsh__out = {}
+def linalg_eigvalsh__out(self, UPLO='L', *, out):
+    if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigvalsh.out', 'UPLO', UPLO)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_eigvalsh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_eigvalsh.out', (self, UPLO, out))
+    return kernel(ks, self, UPLO, out)
+
+K_linalg_svd = {}
+def linalg_svd(A, full_matrices=True, *, driver=None):
+    if full_matrices.__class__ is not bool: full_matrices = as_bool('aten::linalg_svd', 'full_matrices', full_matrices)
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_svd', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_svd', (A, full_matrices, driver))
+    return kernel(ks, A, full_matrices, driver)
+
+K_linalg_svd__U = {}
+def linalg_svd__U(A, full_matrices=True, *, driver=None, U, S, Vh):
+    if full_matrices.__class__ is not bool: full_matrices = as_bool('aten::linalg_svd.U', 'full_matrices', full_matrices)
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_svd.U', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = A.keys | U.keys | S.keys | Vh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_svd__U[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_svd.U', (A, full_matrices, driver, U, S, Vh))
+    return kernel(ks, A, full_matrices, driver, U, S, Vh)
+
+K_linalg_svdvals = {}
+def linalg_svdvals(A, *, driver=None):
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_svdvals', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_svdvals[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_svdvals', (A, driver))
+    return kernel(ks, A, driver)
+
+K_linalg_svdvals__out = {}
+def linalg_svdvals__out(A, *, driver=None, out):
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_svdvals.out', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = A.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_svdvals__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_svdvals.out', (A, driver, out))
+    return kernel(ks, A, driver, out)
+
+K_svd = {}
+def svd(self, some=True, compute_uv=True):
+    if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd', (self, some, compute_uv))
+    return kernel(ks, self, some, compute_uv)
+
+K_svd__U = {}
+def svd__U(self, some=True, compute_uv=True, *, U, S, V):
+    if some.__class__ is not bool: some = as_bool('aten::svd.U', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd.U', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = self.keys | U.keys | S.keys | V.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd__U[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd.U', (self, some, compute_uv, U, S, V))
+    return kernel(ks, self, some, compute_uv, U, S, V)
+
+K_qr = {}
+def qr(self, some=True):
+    if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_qr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::qr', (self, some))
+    return kernel(ks, self, some)
+
+K_qr__Q = {}
+def qr__Q(self, some=True, *, Q, R):
+    if some.__class__ is not bool: some = as_bool('aten::qr.Q', 'some', some)
+    state = DISPATCH()
+    try:
+        ks = self.keys | Q.keys | R.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_qr__Q[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::qr.Q', (self, some, Q, R))
+    return kernel(ks, self, some, Q, R)
+
+K_linalg_householder_product = {}
+def linalg_householder_product(input, tau):
+    state = DISPATCH()
+    try:
+        ks = input.keys | tau.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_householder_product[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_householder_product', (input, tau))
+    return kernel(ks, input, tau)
+
+K_linalg_householder_product__out = {}
+def linalg_householder_product__out(input, tau, *, out):
+    state = DISPATCH()
+    try:
+        ks = input.keys | tau.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_householder_product__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_householder_product.out', (input, tau, out))
+    return kernel(ks, input, tau, out)
+
+K_orgqr = {}
+def orgqr(self, input2):
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_orgqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::orgqr', (self, input2))
+    return kernel(ks, self, input2)
+
+K_orgqr__out = {}
+def orgqr__out(self, input2, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_orgqr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::orgqr.out', (self, input2, out))
+    return kernel(ks, self, input2, out)
+
+K_ormqr = {}
+def ormqr(self, input2, input3, left=True, transpose=False):
+    if left.__class__ is not bool: left = as_bool('aten::ormqr', 'left', left)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr', 'transpose', transpose)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | input3.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ormqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ormqr', (self, input2, input3, left, transpose))
+    return kernel(ks, self, input2, input3, left, transpose)
+
+K_ormqr__out = {}
+def ormqr__out(self, input2, input3, left=True, transpose=False, *, out):
+    if left.__class__ is not bool: left = as_bool('aten::ormqr.out', 'left', left)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr.out', 'transpose', transpose)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | input3.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ormqr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ormqr.out', (self, input2, input3, left, transpose, out))
+    return kernel(ks, self, input2, input3, left, transpose, out)
+
+K__lu_with_info = {}
+def _lu_with_info(self, pivot=True, check_errors=True):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::_lu_with_info', 'pivot', pivot)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::_lu_with_info', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__lu_with_info[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_lu_with_info', (self, pivot, check_errors))
+    return kernel(ks, self, pivot, check_errors)
+
+K__linalg_det = {}
+def _linalg_det(A):
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_det', (A,))
+    return kernel(ks, A)
+
+K__linalg_det__result = {}
+def _linalg_det__result(A, *, result, LU, pivots):
+    state = DISPATCH()
+    try:
+        ks = A.keys | result.keys | LU.keys | pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_det__result[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_det.result', (A, result, LU, pivots))
+    return kernel(ks, A, result, LU, pivots)
+
+K__linalg_slogdet = {}
+def _linalg_slogdet(A):
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_slogdet', (A,))
+    return kernel(ks, A)
+
+K__linalg_slogdet__sign = {}
+def _linalg_slogdet__sign(A, *, sign, logabsdet, LU, pivots):
+    state = DISPATCH()
+    try:
+        ks = A.keys | sign.keys | logabsdet.keys | LU.keys | pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_slogdet__sign[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_slogdet.sign', (A, sign, logabsdet, LU, pivots))
+    return kernel(ks, A, sign, logabsdet, LU, pivots)
+
+K__linalg_solve_ex = {}
+def _linalg_solve_ex(A, B, *, left=True, check_errors=False):
+    if left.__class__ is not bool: left = as_bool('aten::_linalg_solve_ex', 'left', left)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::_linalg_solve_ex', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys | B.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_solve_ex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_solve_ex', (A, B, left, check_errors))
+    return kernel(ks, A, B, left, check_errors)
+
+K__linalg_solve_ex__result = {}
+def _linalg_solve_ex__result(A, B, *, left=True, check_errors=False, result, LU, pivots, info):
+    if left.__class__ is not bool: left = as_bool('aten::_linalg_solve_ex.result', 'left', left)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::_linalg_solve_ex.result', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys | B.keys | result.keys | LU.keys | pivots.keys | info.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__linalg_solve_ex__result[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_linalg_solve_ex.result', (A, B, left, check_errors, result, LU, pivots, info))
+    return kernel(ks, A, B, left, check_errors, result, LU, pivots, info)
+
+K_linalg_inv_ex = {}
+def linalg_inv_ex(A, *, check_errors=False):
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_inv_ex', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_inv_ex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_inv_ex', (A, check_errors))
+    return kernel(ks, A, check_errors)
+
+K_linalg_inv_ex__inverse = {}
+def linalg_inv_ex__inverse(A, *, check_errors=False, inverse, info):
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_inv_ex.inverse', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys | inverse.keys | info.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_inv_ex__inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_inv_ex.inverse', (A, check_errors, inverse, info))
+    return kernel(ks, A, check_errors, inverse, info)
+
+K_linalg_lstsq = {}
+def linalg_lstsq(self, b, rcond=None, *, driver=None):
+    if rcond is not None and rcond.__class__ is not float: rcond = as_float('aten::linalg_lstsq', 'rcond', rcond)
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_lstsq', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = self.keys | b.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lstsq[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lstsq', (self, b, rcond, driver))
+    return kernel(ks, self, b, rcond, driver)
+
+K_linalg_lstsq__out = {}
+def linalg_lstsq__out(self, b, rcond=None, *, driver=None, solution, residuals, rank, singular_values):
+    if rcond is not None and rcond.__class__ is not float: rcond = as_float('aten::linalg_lstsq.out', 'rcond', rcond)
+    if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_lstsq.out', 'driver', driver)
+    state = DISPATCH()
+    try:
+        ks = self.keys | b.keys | solution.keys | residuals.keys | rank.keys | singular_values.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_lstsq__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_lstsq.out', (self, b, rcond, driver, solution, residuals, rank, singular_values))
+    return kernel(ks, self, b, rcond, driver, solution, residuals, rank, singular_values)
+
+K_linalg_det = {}
+def linalg_det(A):
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_det', (A,))
+    return kernel(ks, A)
+
+K_linalg_det__out = {}
+def linalg_det__out(A, *, out):
+    state = DISPATCH()
+    try:
+        ks = A.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_det__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_det.out', (A, out))
+    return kernel(ks, A, out)
+
+K_det = {}
+def det(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::det', (self,))
+    return kernel(ks, self)
+
+K_linalg_slogdet = {}
+def linalg_slogdet(A):
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_slogdet', (A,))
+    return kernel(ks, A)
+
+K_linalg_slogdet__out = {}
+def linalg_slogdet__out(A, *, sign, logabsdet):
+    state = DISPATCH()
+    try:
+        ks = A.keys | sign.keys | logabsdet.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_slogdet__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_slogdet.out', (A, sign, logabsdet))
+    return kernel(ks, A, sign, logabsdet)
+
+K_slogdet = {}
+def slogdet(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet', (self,))
+    return kernel(ks, self)
+
+K_slogdet__out = {}
+def slogdet__out(self, *, sign, logabsdet):
+    state = DISPATCH()
+    try:
+        ks = self.keys | sign.keys | logabsdet.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet.out', (self, sign, logabsdet))
+    return kernel(ks, self, sign, logabsdet)
+
+K_logdet = {}
+def logdet(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logdet', (self,))
+    return kernel(ks, self)
+
+K_linalg_inv = {}
+def linalg_inv(A):
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_inv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_inv', (A,))
+    return kernel(ks, A)
+
+K_linalg_inv__out = {}
+def linalg_inv__out(A, *, out):
+    state = DISPATCH()
+    try:
+        ks = A.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_inv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_inv.out', (A, out))
+    return kernel(ks, A, out)
+
+K_inverse = {}
+def inverse(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse', (self,))
+    return kernel(ks, self)
+
+K_inverse__out = {}
+def inverse__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse.out', (self, out))
+    return kernel(ks, self, out)
+
+K_linalg_solve_ex = {}
+def linalg_solve_ex(A, B, *, left=True, check_errors=False):
+    if left.__class__ is not bool: left = as_bool('aten::linalg_solve_ex', 'left', left)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_solve_ex', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys | B.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_solve_ex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_solve_ex', (A, B, left, check_errors))
+    return kernel(ks, A, B, left, check_errors)
+
+K_linalg_solve_ex__out = {}
+def linalg_solve_ex__out(A, B, *, left=True, check_errors=False, result, info):
+    if left.__class__ is not bool: left = as_bool('aten::linalg_solve_ex.out', 'left', left)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_solve_ex.out', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = A.keys | B.keys | result.keys | info.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_solve_ex__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_solve_ex.out', (A, B, left, check_errors, result, info))
+    return kernel(ks, A, B, left, check_errors, result, info)
+
+K_linalg_solve = {}
+def linalg_solve(A, B, *, left=True):
+    if left.__class__ is not bool: left = as_bool('aten::linalg_solve', 'left', left)
+    state = DISPATCH()
+    try:
+        ks = A.keys | B.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_solve', (A, B, left))
+    return kernel(ks, A, B, left)
+
+K_linalg_solve__out = {}
+def linalg_solve__out(A, B, *, left=True, out):
+    if left.__class__ is not bool: left = as_bool('aten::linalg_solve.out', 'left', left)
+    state = DISPATCH()
+    try:
+        ks = A.keys | B.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_solve.out', (A, B, left, out))
+    return kernel(ks, A, B, left, out)
+
+K_triangular_solve = {}
+def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::triangular_solve', 'upper', upper)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::triangular_solve', 'transpose', transpose)
+    if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
+    state = DISPATCH()
+    try:
+        ks = self.keys | A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_triangular_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triangular_solve', (self, A, upper, transpose, unitriangular))
+    return kernel(ks, self, A, upper, transpose, unitriangular)
+
+K_triangular_solve__X = {}
+def triangular_solve__X(self, A, upper=True, transpose=False, unitriangular=False, *, X, M):
+    if upper.__class__ is not bool: upper = as_bool('aten::triangular_solve.X', 'upper', upper)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::triangular_solve.X', 'transpose', transpose)
+    if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve.X', 'unitriangular', unitriangular)
+    state = DISPATCH()
+    try:
+        ks = self.keys | A.keys | X.keys | M.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_triangular_solve__X[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triangular_solve.X', (self, A, upper, transpose, unitriangular, X, M))
+    return kernel(ks, self, A, upper, transpose, unitriangular, X, M)
+
+K_linalg_tensorinv = {}
+def linalg_tensorinv(self, ind=2):
+    if ind.__class__ is not int: ind = as_int('aten::linalg_tensorinv', 'ind', ind)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_tensorinv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_tensorinv', (self, ind))
+    return kernel(ks, self, ind)
+
+K_linalg_tensorinv__out = {}
+def linalg_tensorinv__out(self, ind=2, *, out):
+    if ind.__class__ is not int: ind = as_int('aten::linalg_tensorinv.out', 'ind', ind)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_tensorinv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_tensorinv.out', (self, ind, out))
+    return kernel(ks, self, ind, out)
+
+K_linalg_tensorsolve = {}
+def linalg_tensorsolve(self, other, dims=None):
+    if dims is not None: dims = as_ints('aten::linalg_tensorsolve', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_tensorsolve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_tensorsolve', (self, other, dims))
+    return kernel(ks, self, other, dims)
+
+K_linalg_tensorsolve__out = {}
+def linalg_tensorsolve__out(self, other, dims=None, *, out):
+    if dims is not None: dims = as_ints('aten::linalg_tensorsolve.out', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_tensorsolve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_tensorsolve.out', (self, other, dims, out))
+    return kernel(ks, self, other, dims, out)
+
+K_linalg_matrix_power = {}
+def linalg_matrix_power(self, n):
+    if n.__class__ is not int: n = as_int('aten::linalg_matrix_power', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_power[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_power', (self, n))
+    return kernel(ks, self, n)
+
+K_linalg_matrix_power__out = {}
+def linalg_matrix_power__out(self, n, *, out):
+    if n.__class__ is not int: n = as_int('aten::linalg_matrix_power.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_matrix_power__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_matrix_power.out', (self, n, out))
+    return kernel(ks, self, n, out)
+
+K_matrix_power = {}
+def matrix_power(self, n):
+    if n.__class__ is not int: n = as_int('aten::matrix_power', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power', (self, n))
+    return kernel(ks, self, n)
+
+K_matrix_power__out = {}
+def matrix_power__out(self, n, *, out):
+    if n.__class__ is not int: n = as_int('aten::matrix_power.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power.out', (self, n, out))
+    return kernel(ks, self, n, out)
+
+K_matrix_exp = {}
+def matrix_exp(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_exp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_exp', (self,))
+    return kernel(ks, self)
+
+K__fft_r2c = {}
+def _fft_r2c(self, dim, normalization, onesided):
+    dim = as_ints('aten::_fft_r2c', 'dim', dim)
+    if normalization.__class__ is not int: normalization = as_int('aten::_fft_r2c', 'normalization', normalization)
+    if onesided.__class__ is not bool: onesided = as_bool('aten::_fft_r2c', 'onesided', onesided)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__fft_r2c[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_fft_r2c', (self, dim, normalization, onesided))
+    return kernel(ks, self, dim, normalization, onesided)
+
+K__fft_r2c__out = {}
+def _fft_r2c__out(self, dim, normalization, onesided, *, out):
+    dim = as_ints('aten::_fft_r2c.out', 'dim', dim)
+    if normalization.__class__ is not int: normalization = as_int('aten::_fft_r2c.out', 'normalization', normalization)
+    if onesided.__class__ is not bool: onesided = as_bool('aten::_fft_r2c.out', 'onesided', onesided)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__fft_r2c__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_fft_r2c.out', (self, dim, normalization, onesided, out))
+    return kernel(ks, self, dim, normalization, onesided, out)
+
+K__fft_c2r = {}
+def _fft_c2r(self, dim, normalization, last_dim_size):
+    dim = as_ints('aten::_fft_c2r', 'dim', dim)
+    if normalization.__class__ is not int: normalization = as_int('aten::_fft_c2r', 'normalization', normalization)
+    if last_dim_size.__class__ is not int: last_dim_size = as_int('aten::_fft_c2r', 'last_dim_size', last_dim_size)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__fft_c2r[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_fft_c2r', (self, dim, normalization, last_dim_size))
+    return kernel(ks, self, dim, normalization, last_dim_size)
+
+K__fft_c2r__out = {}
+def _fft_c2r__out(self, dim, normalization, last_dim_size, *, out):
+    dim = as_ints('aten::_fft_c2r.out', 'dim', dim)
+    if normalization.__class__ is not int: normalization = as_int('aten::_fft_c2r.out', 'normalization', normalization)
+    if last_dim_size.__class__ is not int: last_dim_size = as_int('aten::_fft_c2r.out', 'last_dim_size', last_dim_size)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__fft_c2r__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_fft_c2r.out', (self, dim, normalization, last_dim_size, out))
+    return kernel(ks, self, dim, normalization, last_dim_size, out)
+
+K__fft_c2c = {}
+def _fft_c2c(self, dim, normalization, forward):
+    dim = as_ints('aten::_fft_c2c', 'dim', dim)
+    if normalization.__class__ is not int: normalization = as_int('aten::_fft_c2c', 'normalization', normalization)
+    if forward.__class__ is not bool: forward = as_bool('aten::_fft_c2c', 'forward', forward)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__fft_c2c[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_fft_c2c', (self, dim, normalization, forward))
+    return kernel(ks, self, dim, normalization, forward)
+
+K__fft_c2c__out = {}
+def _fft_c2c__out(self, dim, normalization, forward, *, out):
+    dim = as_ints('aten::_fft_c2c.out', 'dim', dim)
+    if normalization.__class__ is not int: normalization = as_int('aten::_fft_c2c.out', 'normalization', normalization)
+    if forward.__class__ is not bool: forward = as_bool('aten::_fft_c2c.out', 'forward', forward)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__fft_c2c__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_fft_c2c.out', (self, dim, normalization, forward, out))
+    return kernel(ks, self, dim, normalization, forward, out)
+
+K_fft_fft = {}
+def fft_fft(self, n=None, dim=-1, norm=None):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_fft', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_fft', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fft', (self, n, dim, norm))
+    return kernel(ks, self, n, dim, norm)
+
+K_fft_fft__out = {}
+def fft_fft__out(self, n=None, dim=-1, norm=None, *, out):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_fft.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_fft.out', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fft__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fft.out', (self, n, dim, norm, out))
+    return kernel(ks, self, n, dim, norm, out)
+
+K_fft_ifft = {}
+def fft_ifft(self, n=None, dim=-1, norm=None):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_ifft', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_ifft', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ifft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ifft', (self, n, dim, norm))
+    return kernel(ks, self, n, dim, norm)
+
+K_fft_ifft__out = {}
+def fft_ifft__out(self, n=None, dim=-1, norm=None, *, out):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_ifft.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_ifft.out', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ifft__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ifft.out', (self, n, dim, norm, out))
+    return kernel(ks, self, n, dim, norm, out)
+
+K_fft_rfft = {}
+def fft_rfft(self, n=None, dim=-1, norm=None):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_rfft', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_rfft', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_rfft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfft', (self, n, dim, norm))
+    return kernel(ks, self, n, dim, norm)
+
+K_fft_rfft__out = {}
+def fft_rfft__out(self, n=None, dim=-1, norm=None, *, out):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_rfft.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_rfft.out', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_rfft__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfft.out', (self, n, dim, norm, out))
+    return kernel(ks, self, n, dim, norm, out)
+
+K_fft_irfft = {}
+def fft_irfft(self, n=None, dim=-1, norm=None):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_irfft', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_irfft', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_irfft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_irfft', (self, n, dim, norm))
+    return kernel(ks, self, n, dim, norm)
+
+K_fft_irfft__out = {}
+def fft_irfft__out(self, n=None, dim=-1, norm=None, *, out):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_irfft.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_irfft.out', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_irfft__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_irfft.out', (self, n, dim, norm, out))
+    return kernel(ks, self, n, dim, norm, out)
+
+K_fft_hfft = {}
+def fft_hfft(self, n=None, dim=-1, norm=None):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_hfft', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_hfft', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_hfft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_hfft', (self, n, dim, norm))
+    return kernel(ks, self, n, dim, norm)
+
+K_fft_hfft__out = {}
+def fft_hfft__out(self, n=None, dim=-1, norm=None, *, out):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_hfft.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_hfft.out', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_hfft__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_hfft.out', (self, n, dim, norm, out))
+    return kernel(ks, self, n, dim, norm, out)
+
+K_fft_ihfft = {}
+def fft_ihfft(self, n=None, dim=-1, norm=None):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_ihfft', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_ihfft', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ihfft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ihfft', (self, n, dim, norm))
+    return kernel(ks, self, n, dim, norm)
+
+K_fft_ihfft__out = {}
+def fft_ihfft__out(self, n=None, dim=-1, norm=None, *, out):
+    if n is not None and n.__class__ is not int: n = as_int('aten::fft_ihfft.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::fft_ihfft.out', 'dim', dim)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ihfft__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ihfft.out', (self, n, dim, norm, out))
+    return kernel(ks, self, n, dim, norm, out)
+
+K_fft_fft2 = {}
+def fft_fft2(self, s=None, dim=(-2, -1), norm=None):
+    if s is not None: s = as_ints('aten::fft_fft2', 's', s, 1)
+    dim = as_ints('aten::fft_fft2', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft2', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fft2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fft2', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_fft2__out = {}
+def fft_fft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_fft2.out', 's', s, 1)
+    dim = as_ints('aten::fft_fft2.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft2.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fft2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fft2.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_ifft2 = {}
+def fft_ifft2(self, s=None, dim=(-2, -1), norm=None):
+    if s is not None: s = as_ints('aten::fft_ifft2', 's', s, 1)
+    dim = as_ints('aten::fft_ifft2', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft2', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ifft2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ifft2', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_ifft2__out = {}
+def fft_ifft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_ifft2.out', 's', s, 1)
+    dim = as_ints('aten::fft_ifft2.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft2.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ifft2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ifft2.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_rfft2 = {}
+def fft_rfft2(self, s=None, dim=(-2, -1), norm=None):
+    if s is not None: s = as_ints('aten::fft_rfft2', 's', s, 1)
+    dim = as_ints('aten::fft_rfft2', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft2', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_rfft2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfft2', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_rfft2__out = {}
+def fft_rfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_rfft2.out', 's', s, 1)
+    dim = as_ints('aten::fft_rfft2.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft2.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_rfft2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfft2.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_irfft2 = {}
+def fft_irfft2(self, s=None, dim=(-2, -1), norm=None):
+    if s is not None: s = as_ints('aten::fft_irfft2', 's', s, 1)
+    dim = as_ints('aten::fft_irfft2', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft2', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_irfft2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_irfft2', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_irfft2__out = {}
+def fft_irfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_irfft2.out', 's', s, 1)
+    dim = as_ints('aten::fft_irfft2.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft2.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_irfft2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_irfft2.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_hfft2 = {}
+def fft_hfft2(self, s=None, dim=(-2, -1), norm=None):
+    if s is not None: s = as_ints('aten::fft_hfft2', 's', s, 1)
+    dim = as_ints('aten::fft_hfft2', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft2', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_hfft2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_hfft2', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_hfft2__out = {}
+def fft_hfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_hfft2.out', 's', s, 1)
+    dim = as_ints('aten::fft_hfft2.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft2.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_hfft2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_hfft2.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_ihfft2 = {}
+def fft_ihfft2(self, s=None, dim=(-2, -1), norm=None):
+    if s is not None: s = as_ints('aten::fft_ihfft2', 's', s, 1)
+    dim = as_ints('aten::fft_ihfft2', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft2', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ihfft2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ihfft2', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_ihfft2__out = {}
+def fft_ihfft2__out(self, s=None, dim=(-2, -1), norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_ihfft2.out', 's', s, 1)
+    dim = as_ints('aten::fft_ihfft2.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft2.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ihfft2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ihfft2.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_fftn = {}
+def fft_fftn(self, s=None, dim=None, norm=None):
+    if s is not None: s = as_ints('aten::fft_fftn', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_fftn', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fftn', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fftn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fftn', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_fftn__out = {}
+def fft_fftn__out(self, s=None, dim=None, norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_fftn.out', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_fftn.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fftn.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fftn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fftn.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_ifftn = {}
+def fft_ifftn(self, s=None, dim=None, norm=None):
+    if s is not None: s = as_ints('aten::fft_ifftn', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_ifftn', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifftn', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ifftn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ifftn', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_ifftn__out = {}
+def fft_ifftn__out(self, s=None, dim=None, norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_ifftn.out', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_ifftn.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifftn.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ifftn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ifftn.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_rfftn = {}
+def fft_rfftn(self, s=None, dim=None, norm=None):
+    if s is not None: s = as_ints('aten::fft_rfftn', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_rfftn', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfftn', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_rfftn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfftn', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_rfftn__out = {}
+def fft_rfftn__out(self, s=None, dim=None, norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_rfftn.out', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_rfftn.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfftn.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_rfftn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfftn.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_irfftn = {}
+def fft_irfftn(self, s=None, dim=None, norm=None):
+    if s is not None: s = as_ints('aten::fft_irfftn', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_irfftn', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfftn', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_irfftn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_irfftn', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_irfftn__out = {}
+def fft_irfftn__out(self, s=None, dim=None, norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_irfftn.out', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_irfftn.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfftn.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_irfftn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_irfftn.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_hfftn = {}
+def fft_hfftn(self, s=None, dim=None, norm=None):
+    if s is not None: s = as_ints('aten::fft_hfftn', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_hfftn', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfftn', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_hfftn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_hfftn', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_hfftn__out = {}
+def fft_hfftn__out(self, s=None, dim=None, norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_hfftn.out', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_hfftn.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfftn.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_hfftn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_hfftn.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_ihfftn = {}
+def fft_ihfftn(self, s=None, dim=None, norm=None):
+    if s is not None: s = as_ints('aten::fft_ihfftn', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_ihfftn', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfftn', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ihfftn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ihfftn', (self, s, dim, norm))
+    return kernel(ks, self, s, dim, norm)
+
+K_fft_ihfftn__out = {}
+def fft_ihfftn__out(self, s=None, dim=None, norm=None, *, out):
+    if s is not None: s = as_ints('aten::fft_ihfftn.out', 's', s, 1)
+    if dim is not None: dim = as_ints('aten::fft_ihfftn.out', 'dim', dim, 1)
+    if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfftn.out', 'norm', norm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ihfftn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ihfftn.out', (self, s, dim, norm, out))
+    return kernel(ks, self, s, dim, norm, out)
+
+K_fft_fftfreq = {}
+def fft_fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if n.__class__ is not int: n = as_int('aten::fft_fftfreq', 'n', n)
+    if d.__class__ is not float: d = as_float('aten::fft_fftfreq', 'd', d)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::fft_fftfreq', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::fft_fftfreq', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::fft_fftfreq', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_fft_fftfreq[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fftfreq', (n, d, dtype, layout, device, pin_memory))
+    return kernel(ks, n, d, dtype, layout, device, pin_memory)
+
+K_fft_fftfreq__out = {}
+def fft_fftfreq__out(n, d=1.0, *, out):
+    if n.__class__ is not int: n = as_int('aten::fft_fftfreq.out', 'n', n)
+    if d.__class__ is not float: d = as_float('aten::fft_fftfreq.out', 'd', d)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fftfreq__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fftfreq.out', (n, d, out))
+    return kernel(ks, n, d, out)
+
+K_fft_rfftfreq = {}
+def fft_rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if n.__class__ is not int: n = as_int('aten::fft_rfftfreq', 'n', n)
+    if d.__class__ is not float: d = as_float('aten::fft_rfftfreq', 'd', d)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::fft_rfftfreq', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::fft_rfftfreq', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::fft_rfftfreq', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_fft_rfftfreq[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfftfreq', (n, d, dtype, layout, device, pin_memory))
+    return kernel(ks, n, d, dtype, layout, device, pin_memory)
+
+K_fft_rfftfreq__out = {}
+def fft_rfftfreq__out(n, d=1.0, *, out):
+    if n.__class__ is not int: n = as_int('aten::fft_rfftfreq.out', 'n', n)
+    if d.__class__ is not float: d = as_float('aten::fft_rfftfreq.out', 'd', d)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_rfftfreq__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_rfftfreq.out', (n, d, out))
+    return kernel(ks, n, d, out)
+
+K_fft_fftshift = {}
+def fft_fftshift(self, dim=None):
+    if dim is not None: dim = as_ints('aten::fft_fftshift', 'dim', dim, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_fftshift[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_fftshift', (self, dim))
+    return kernel(ks, self, dim)
+
+K_fft_ifftshift = {}
+def fft_ifftshift(self, dim=None):
+    if dim is not None: dim = as_ints('aten::fft_ifftshift', 'dim', dim, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fft_ifftshift[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fft_ifftshift', (self, dim))
+    return kernel(ks, self, dim)
+
+K_stft = {}
+def stft(self, n_fft, hop_length=None, win_length=None, window=None, normalized=False, onesided=None, return_complex=None, align_to_window=None):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::stft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::stft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::stft', 'win_length', win_length)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::stft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::stft', 'onesided', onesided)
+    if return_complex is not None and return_complex.__class__ is not bool: return_complex = as_bool('aten::stft', 'return_complex', return_complex)
+    if align_to_window is not None and align_to_window.__class__ is not bool: align_to_window = as_bool('aten::stft', 'align_to_window', align_to_window)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stft', (self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+
+K_stft__center = {}
+def stft__center(self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::stft.center', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::stft.center', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::stft.center', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::stft.center', 'center', center)
+    if pad_mode.__class__ is not str: pad_mode = as_str('aten::stft.center', 'pad_mode', pad_mode)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::stft.center', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::stft.center', 'onesided', onesided)
+    if return_complex is not None and return_complex.__class__ is not bool: return_complex = as_bool('aten::stft.center', 'return_complex', return_complex)
+    if align_to_window is not None and align_to_window.__class__ is not bool: align_to_window = as_bool('aten::stft.center', 'align_to_window', align_to_window)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stft__center[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stft.center', (self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
+
+K_istft = {}
+def istft(self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::istft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::istft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::istft', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::istft', 'center', center)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::istft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::istft', 'onesided', onesided)
+    if length is not None and length.__class__ is not int: length = as_int('aten::istft', 'length', length)
+    if return_complex.__class__ is not bool: return_complex = as_bool('aten::istft', 'return_complex', return_complex)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_istft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::istft', (self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+
+K_bartlett_window = {}
+def bartlett_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::bartlett_window', 'window_length', window_length)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::bartlett_window', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::bartlett_window', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::bartlett_window', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_bartlett_window[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bartlett_window', (window_length, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, dtype, layout, device, pin_memory)
+
+K_bartlett_window__periodic = {}
+def bartlett_window__periodic(window_length, periodic, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::bartlett_window.periodic', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::bartlett_window.periodic', 'periodic', periodic)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::bartlett_window.periodic', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::bartlett_window.periodic', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::bartlett_window.periodic', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_bartlett_window__periodic[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bartlett_window.periodic', (window_length, periodic, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, dtype, layout, device, pin_memory)
+
+K_blackman_window = {}
+def blackman_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::blackman_window', 'window_length', window_length)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::blackman_window', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::blackman_window', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::blackman_window', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_blackman_window[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::blackman_window', (window_length, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, dtype, layout, device, pin_memory)
+
+K_blackman_window__periodic = {}
+def blackman_window__periodic(window_length, periodic, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::blackman_window.periodic', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::blackman_window.periodic', 'periodic', periodic)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::blackman_window.periodic', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::blackman_window.periodic', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::blackman_window.periodic', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_blackman_window__periodic[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::blackman_window.periodic', (window_length, periodic, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, dtype, layout, device, pin_memory)
+
+K_hann_window = {}
+def hann_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::hann_window', 'window_length', window_length)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::hann_window', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::hann_window', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::hann_window', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_hann_window[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hann_window', (window_length, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, dtype, layout, device, pin_memory)
+
+K_hann_window__periodic = {}
+def hann_window__periodic(window_length, periodic, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::hann_window.periodic', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hann_window.periodic', 'periodic', periodic)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::hann_window.periodic', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::hann_window.periodic', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::hann_window.periodic', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_hann_window__periodic[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hann_window.periodic', (window_length, periodic, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, dtype, layout, device, pin_memory)
+
+K_hamming_window = {}
+def hamming_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window', 'window_length', window_length)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::hamming_window', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::hamming_window', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::hamming_window', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_hamming_window[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window', (window_length, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, dtype, layout, device, pin_memory)
+
+K_hamming_window__periodic = {}
+def hamming_window__periodic(window_length, periodic, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window.periodic', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hamming_window.periodic', 'periodic', periodic)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::hamming_window.periodic', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::hamming_window.periodic', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::hamming_window.periodic', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_hamming_window__periodic[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window.periodic', (window_length, periodic, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, dtype, layout, device, pin_memory)
+
+K_hamming_window__periodic_alpha = {}
+def hamming_window__periodic_alpha(window_length, periodic, alpha, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window.periodic_alpha', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hamming_window.periodic_alpha', 'periodic', periodic)
+    if alpha.__class__ is not float: alpha = as_float('aten::hamming_window.periodic_alpha', 'alpha', alpha)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::hamming_window.periodic_alpha', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::hamming_window.periodic_alpha', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::hamming_window.periodic_alpha', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_hamming_window__periodic_alpha[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window.periodic_alpha', (window_length, periodic, alpha, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, alpha, dtype, layout, device, pin_memory)
+
+K_hamming_window__periodic_alpha_beta = {}
+def hamming_window__periodic_alpha_beta(window_length, periodic, alpha, beta, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window.periodic_alpha_beta', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hamming_window.periodic_alpha_beta', 'periodic', periodic)
+    if alpha.__class__ is not float: alpha = as_float('aten::hamming_window.periodic_alpha_beta', 'alpha', alpha)
+    if beta.__class__ is not float: beta = as_float('aten::hamming_window.periodic_alpha_beta', 'beta', beta)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::hamming_window.periodic_alpha_beta', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::hamming_window.periodic_alpha_beta', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::hamming_window.periodic_alpha_beta', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_hamming_window__periodic_alpha_beta[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window.periodic_alpha_beta', (window_length, periodic, alpha, beta, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, alpha, beta, dtype, layout, device, pin_memory)
+
+K_kaiser_window = {}
+def kaiser_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::kaiser_window', 'window_length', window_length)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::kaiser_window', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::kaiser_window', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::kaiser_window', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_kaiser_window[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kaiser_window', (window_length, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, dtype, layout, device, pin_memory)
+
+K_kaiser_window__periodic = {}
+def kaiser_window__periodic(window_length, periodic, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::kaiser_window.periodic', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::kaiser_window.periodic', 'periodic', periodic)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::kaiser_window.periodic', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::kaiser_window.periodic', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::kaiser_window.periodic', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_kaiser_window__periodic[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kaiser_window.periodic', (window_length, periodic, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, dtype, layout, device, pin_memory)
+
+K_kaiser_window__beta = {}
+def kaiser_window__beta(window_length, periodic, beta, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if window_length.__class__ is not int: window_length = as_int('aten::kaiser_window.beta', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::kaiser_window.beta', 'periodic', periodic)
+    if beta.__class__ is not float: beta = as_float('aten::kaiser_window.beta', 'beta', beta)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::kaiser_window.beta', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::kaiser_window.beta', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::kaiser_window.beta', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_kaiser_window__beta[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kaiser_window.beta', (window_length, periodic, beta, dtype, layout, device, pin_memory))
+    return kernel(ks, window_length, periodic, beta, dtype, layout, device, pin_memory)
 
 K_view = {}
 def view(self, size):
@@ -6816,6 +10385,213 @@ def native_dropout_backward__out(grad_output, mask, scale, *, out):
         return miss('aten::native_dropout_backward.out', (grad_output, mask, scale, out))
     return kernel(ks, grad_output, mask, scale, out)
 
+K_trace__out = {}
+def trace__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_trace__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::trace.out', (self, out))
+    return kernel(ks, self, out)
+
+K_bartlett_window__out = {}
+def bartlett_window__out(window_length, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::bartlett_window.out', 'window_length', window_length)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bartlett_window__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bartlett_window.out', (window_length, out))
+    return kernel(ks, window_length, out)
+
+K_bartlett_window__periodic_out = {}
+def bartlett_window__periodic_out(window_length, periodic, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::bartlett_window.periodic_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::bartlett_window.periodic_out', 'periodic', periodic)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bartlett_window__periodic_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bartlett_window.periodic_out', (window_length, periodic, out))
+    return kernel(ks, window_length, periodic, out)
+
+K_blackman_window__out = {}
+def blackman_window__out(window_length, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::blackman_window.out', 'window_length', window_length)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_blackman_window__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::blackman_window.out', (window_length, out))
+    return kernel(ks, window_length, out)
+
+K_blackman_window__periodic_out = {}
+def blackman_window__periodic_out(window_length, periodic, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::blackman_window.periodic_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::blackman_window.periodic_out', 'periodic', periodic)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_blackman_window__periodic_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::blackman_window.periodic_out', (window_length, periodic, out))
+    return kernel(ks, window_length, periodic, out)
+
+K_hann_window__out = {}
+def hann_window__out(window_length, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::hann_window.out', 'window_length', window_length)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hann_window__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hann_window.out', (window_length, out))
+    return kernel(ks, window_length, out)
+
+K_hann_window__periodic_out = {}
+def hann_window__periodic_out(window_length, periodic, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::hann_window.periodic_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hann_window.periodic_out', 'periodic', periodic)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hann_window__periodic_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hann_window.periodic_out', (window_length, periodic, out))
+    return kernel(ks, window_length, periodic, out)
+
+K_hamming_window__out = {}
+def hamming_window__out(window_length, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window.out', 'window_length', window_length)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hamming_window__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window.out', (window_length, out))
+    return kernel(ks, window_length, out)
+
+K_hamming_window__periodic_out = {}
+def hamming_window__periodic_out(window_length, periodic, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window.periodic_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hamming_window.periodic_out', 'periodic', periodic)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hamming_window__periodic_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window.periodic_out', (window_length, periodic, out))
+    return kernel(ks, window_length, periodic, out)
+
+K_hamming_window__periodic_alpha_out = {}
+def hamming_window__periodic_alpha_out(window_length, periodic, alpha, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window.periodic_alpha_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hamming_window.periodic_alpha_out', 'periodic', periodic)
+    if alpha.__class__ is not float: alpha = as_float('aten::hamming_window.periodic_alpha_out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hamming_window__periodic_alpha_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window.periodic_alpha_out', (window_length, periodic, alpha, out))
+    return kernel(ks, window_length, periodic, alpha, out)
+
+K_hamming_window__periodic_alpha_beta_out = {}
+def hamming_window__periodic_alpha_beta_out(window_length, periodic, alpha, beta, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::hamming_window.periodic_alpha_beta_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::hamming_window.periodic_alpha_beta_out', 'periodic', periodic)
+    if alpha.__class__ is not float: alpha = as_float('aten::hamming_window.periodic_alpha_beta_out', 'alpha', alpha)
+    if beta.__class__ is not float: beta = as_float('aten::hamming_window.periodic_alpha_beta_out', 'beta', beta)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hamming_window__periodic_alpha_beta_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hamming_window.periodic_alpha_beta_out', (window_length, periodic, alpha, beta, out))
+    return kernel(ks, window_length, periodic, alpha, beta, out)
+
+K_kaiser_window__out = {}
+def kaiser_window__out(window_length, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::kaiser_window.out', 'window_length', window_length)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kaiser_window__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kaiser_window.out', (window_length, out))
+    return kernel(ks, window_length, out)
+
+K_kaiser_window__periodic_out = {}
+def kaiser_window__periodic_out(window_length, periodic, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::kaiser_window.periodic_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::kaiser_window.periodic_out', 'periodic', periodic)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kaiser_window__periodic_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kaiser_window.periodic_out', (window_length, periodic, out))
+    return kernel(ks, window_length, periodic, out)
+
+K_kaiser_window__beta_out = {}
+def kaiser_window__beta_out(window_length, periodic, beta, *, out):
+    if window_length.__class__ is not int: window_length = as_int('aten::kaiser_window.beta_out', 'window_length', window_length)
+    if periodic.__class__ is not bool: periodic = as_bool('aten::kaiser_window.beta_out', 'periodic', periodic)
+    if beta.__class__ is not float: beta = as_float('aten::kaiser_window.beta_out', 'beta', beta)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kaiser_window__beta_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kaiser_window.beta_out', (window_length, periodic, beta, out))
+    return kernel(ks, window_length, periodic, beta, out)
+
 K__unsafe_view__out = {}
 def _unsafe_view__out(self, size, *, out):
     size = as_ints('aten::_unsafe_view.out', 'size', size)
@@ -7524,21 +11300,259 @@ OPERATORS = (
     ('aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', dropout_, K_dropout_, ('nondeterministic_seeded',), True, True),
     ('aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)', native_dropout, K_native_dropout, ('nondeterministic_seeded',), True, True),
     ('aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor', native_dropout_backward, K_native_dropout_backward, ('pointwise',), True, True),
-    ('aten::mm(Tensor self, Tensor mat2) -> Tensor', mm, K_mm, (), True, True),
+    ('aten::mm(Tensor self, Tensor mat2) -> Tensor', mm, K_mm, ('core',), True, True),
     ('aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', mm__out, K_mm__out, (), True, True),
-    ('aten::bmm(Tensor self, Tensor mat2) -> Tensor', bmm, K_bmm, (), True, True),
+    ('aten::bmm(Tensor self, Tensor mat2) -> Tensor', bmm, K_bmm, ('core',), True, True),
     ('aten::bmm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', bmm__out, K_bmm__out, (), True, True),
     ('aten::mv(Tensor self, Tensor vec) -> Tensor', mv, K_mv, (), True, True),
     ('aten::mv.out(Tensor self, Tensor vec, *, Tensor(a!) out) -> Tensor(a!)', mv__out, K_mv__out, (), True, True),
     ('aten::dot(Tensor self, Tensor tensor) -> Tensor', dot, K_dot, (), True, True),
     ('aten::dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)', dot__out, K_dot__out, (), True, True),
-    ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', addmm, K_addmm, (), True, True),
+    ('aten::vdot(Tensor self, Tensor other) -> Tensor', vdot, K_vdot, (), True, True),
+    ('aten::vdot.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', vdot__out, K_vdot__out, (), True, True),
+    ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', addmm, K_addmm, ('core',), True, True),
     ('aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', addmm_, K_addmm_, (), True, True),
     ('aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', addmm__out, K_addmm__out, (), True, True),
+    ('aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', addmv, K_addmv, (), True, True),
+    ('aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', addmv_, K_addmv_, (), True, True),
+    ('aten::addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', addmv__out, K_addmv__out, (), True, True),
+    ('aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', baddbmm, K_baddbmm, (), True, True),
+    ('aten::baddbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', baddbmm_, K_baddbmm_, (), True, True),
+    ('aten::baddbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', baddbmm__out, K_baddbmm__out, (), True, True),
     ('aten::matmul(Tensor self, Tensor other) -> Tensor', matmul, K_matmul, (), True, True),
-    ('aten::matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', matmul__out, K_matmul__out, (), True, True),
+    ('aten::matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', matmul__out, K_matmul__out, (), False, False),
+    ('aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', addbmm, K_addbmm, (), True, True),
+    ('aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', addbmm_, K_addbmm_, (), True, True),
+    ('aten::addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', addbmm__out, K_addbmm__out, (), False, False),
+    ('aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', addr, K_addr, (), True, True),
+    ('aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', addr_, K_addr_, (), True, True),
+    ('aten::addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', addr__out, K_addr__out, (), False, False),
     ('aten::outer(Tensor self, Tensor vec2) -> Tensor', outer, K_outer, (), True, True),
-    ('aten::outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', outer__out, K_outer__out, (), True, True),
+    ('aten::outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', outer__out, K_outer__out, (), False, False),
+    ('aten::inner(Tensor self, Tensor other) -> Tensor', inner, K_inner, (), True, True),
+    ('aten::inner.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', inner__out, K_inner__out, (), False, False),
+    ('aten::ger(Tensor self, Tensor vec2) -> Tensor', ger, K_ger, (), True, True),
+    ('aten::ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', ger__out, K_ger__out, (), False, False),
+    ('aten::chain_matmul(Tensor[] matrices) -> Tensor', chain_matmul, K_chain_matmul, (), True, True),
+    ('aten::chain_matmul.out(Tensor[] matrices, *, Tensor(a!) out) -> Tensor(a!)', chain_matmul__out, K_chain_matmul__out, (), False, False),
+    ('aten::linalg_matmul(Tensor self, Tensor other) -> Tensor', linalg_matmul, K_linalg_matmul, (), True, True),
+    ('aten::linalg_matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', linalg_matmul__out, K_linalg_matmul__out, (), False, False),
+    ('aten::linalg_multi_dot(Tensor[] tensors) -> Tensor', linalg_multi_dot, K_linalg_multi_dot, (), True, True),
+    ('aten::linalg_multi_dot.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', linalg_multi_dot__out, K_linalg_multi_dot__out, (), False, False),
+    ('aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor', linalg_vecdot, K_linalg_vecdot, (), True, True),
+    ('aten::linalg_vecdot.out(Tensor x, Tensor y, *, int dim=-1, Tensor(a!) out) -> Tensor(a!)', linalg_vecdot__out, K_linalg_vecdot__out, (), False, False),
+    ('aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor', tensordot, K_tensordot, (), True, True),
+    ('aten::tensordot.out(Tensor self, Tensor other, int[] dims_self, int[] dims_other, *, Tensor(a!) out) -> Tensor(a!)', tensordot__out, K_tensordot__out, (), False, False),
+    ('aten::kron(Tensor self, Tensor other) -> Tensor', kron, K_kron, (), True, True),
+    ('aten::kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', kron__out, K_kron__out, (), False, False),
+    ('aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor', einsum, K_einsum, (), True, True),
+    ('aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor', linalg_cross, K_linalg_cross, (), True, True),
+    ('aten::linalg_cross.out(Tensor self, Tensor other, *, int dim=-1, Tensor(a!) out) -> Tensor(a!)', linalg_cross__out, K_linalg_cross__out, (), True, True),
+    ('aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor', cross, K_cross, (), True, True),
+    ('aten::cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', cross__out, K_cross__out, (), False, False),
+    ('aten::trace(Tensor self) -> Tensor', trace, K_trace, (), True, True),
+    ('aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor', vander, K_vander, (), True, True),
+    ('aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor', linalg_vander, K_linalg_vander, (), True, True),
+    ('aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', linalg_diagonal, K_linalg_diagonal, (), True, True),
+    ('aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', linalg_matrix_norm, K_linalg_matrix_norm, (), True, True),
+    ('aten::linalg_matrix_norm.out(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', linalg_matrix_norm__out, K_linalg_matrix_norm__out, (), False, False),
+    ("aten::linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", linalg_matrix_norm__str_ord, K_linalg_matrix_norm__str_ord, (), True, True),
+    ("aten::linalg_matrix_norm.str_ord_out(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)", linalg_matrix_norm__str_ord_out, K_linalg_matrix_norm__str_ord_out, (), False, False),
+    ('aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', linalg_norm, K_linalg_norm, (), True, True),
+    ('aten::linalg_norm.out(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', linalg_norm__out, K_linalg_norm__out, (), False, False),
+    ('aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', linalg_norm__ord_str, K_linalg_norm__ord_str, (), True, True),
+    ('aten::linalg_norm.ord_str_out(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', linalg_norm__ord_str_out, K_linalg_norm__ord_str_out, (), False, False),
+    ('aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', frobenius_norm__dim, K_frobenius_norm__dim, (), True, True),
+    ('aten::frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', frobenius_norm__out, K_frobenius_norm__out, (), False, False),
+    ('aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor', nuclear_norm, K_nuclear_norm, (), True, True),
+    ('aten::nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', nuclear_norm__out, K_nuclear_norm__out, (), False, False),
+    ('aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor', nuclear_norm__dim, K_nuclear_norm__dim, (), True, True),
+    ('aten::nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', nuclear_norm__dim_out, K_nuclear_norm__dim_out, (), False, False),
+    ('aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor', linalg_cond, K_linalg_cond, (), True, True),
+    ('aten::linalg_cond.out(Tensor self, Scalar? p=None, *, Tensor(a!) out) -> Tensor(a!)', linalg_cond__out, K_linalg_cond__out, (), False, False),
+    ('aten::linalg_cond.p_str(Tensor self, str p) -> Tensor', linalg_cond__p_str, K_linalg_cond__p_str, (), True, True),
+    ('aten::linalg_cond.p_str_out(Tensor self, str p, *, Tensor(a!) out) -> Tensor(a!)', linalg_cond__p_str_out, K_linalg_cond__p_str_out, (), False, False),
+    ('aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor', linalg_matrix_rank__atol_rtol_tensor, K_linalg_matrix_rank__atol_rtol_tensor, (), True, True),
+    ('aten::linalg_matrix_rank.atol_rtol_tensor_out(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', linalg_matrix_rank__atol_rtol_tensor_out, K_linalg_matrix_rank__atol_rtol_tensor_out, (), False, False),
+    ('aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor', linalg_matrix_rank__atol_rtol_float, K_linalg_matrix_rank__atol_rtol_float, (), True, True),
+    ('aten::linalg_matrix_rank.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', linalg_matrix_rank__atol_rtol_float_out, K_linalg_matrix_rank__atol_rtol_float_out, (), False, False),
+    ('aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor', linalg_matrix_rank, K_linalg_matrix_rank, (), True, True),
+    ('aten::linalg_matrix_rank.out(Tensor self, float tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', linalg_matrix_rank__out, K_linalg_matrix_rank__out, (), False, False),
+    ('aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor', linalg_matrix_rank__tol_tensor, K_linalg_matrix_rank__tol_tensor, (), True, True),
+    ('aten::linalg_matrix_rank.out_tol_tensor(Tensor input, Tensor tol, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', linalg_matrix_rank__out_tol_tensor, K_linalg_matrix_rank__out_tol_tensor, (), False, False),
+    ('aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor', linalg_pinv__atol_rtol_tensor, K_linalg_pinv__atol_rtol_tensor, (), True, True),
+    ('aten::linalg_pinv.atol_rtol_tensor_out(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', linalg_pinv__atol_rtol_tensor_out, K_linalg_pinv__atol_rtol_tensor_out, (), False, False),
+    ('aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor', linalg_pinv__atol_rtol_float, K_linalg_pinv__atol_rtol_float, (), True, True),
+    ('aten::linalg_pinv.atol_rtol_float_out(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', linalg_pinv__atol_rtol_float_out, K_linalg_pinv__atol_rtol_float_out, (), False, False),
+    ('aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor', linalg_pinv, K_linalg_pinv, (), True, True),
+    ('aten::linalg_pinv.out(Tensor self, float rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', linalg_pinv__out, K_linalg_pinv__out, (), False, False),
+    ('aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor', linalg_pinv__rcond_tensor, K_linalg_pinv__rcond_tensor, (), True, True),
+    ('aten::linalg_pinv.out_rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False, *, Tensor(a!) out) -> Tensor(a!)', linalg_pinv__out_rcond_tensor, K_linalg_pinv__out_rcond_tensor, (), False, False),
+    ('aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor', pinverse, K_pinverse, (), True, True),
+    ('aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)', linalg_cholesky_ex, K_linalg_cholesky_ex, (), True, True),
+    ('aten::linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)', linalg_cholesky_ex__L, K_linalg_cholesky_ex__L, (), True, True),
+    ('aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)', linalg_lu_factor_ex, K_linalg_lu_factor_ex, (), True, True),
+    ('aten::linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)', linalg_lu_factor_ex__out, K_linalg_lu_factor_ex__out, (), True, True),
+    ('aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)', linalg_ldl_factor_ex, K_linalg_ldl_factor_ex, (), True, True),
+    ('aten::linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)', linalg_ldl_factor_ex__out, K_linalg_ldl_factor_ex__out, (), True, True),
+    ('aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor', linalg_ldl_solve, K_linalg_ldl_solve, (), True, True),
+    ('aten::linalg_ldl_solve.out(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False, Tensor(a!) out) -> Tensor(a!)', linalg_ldl_solve__out, K_linalg_ldl_solve__out, (), True, True),
+    ('aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', _linalg_svd, K__linalg_svd, (), True, True),
+    ('aten::_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)', _linalg_svd__U, K__linalg_svd__U, (), True, True),
+    ('aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)', _linalg_eigh, K__linalg_eigh, (), True, True),
+    ('aten::_linalg_eigh.eigenvalues(Tensor A, str UPLO="L", bool compute_v=True, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)', _linalg_eigh__eigenvalues, K__linalg_eigh__eigenvalues, (), True, True),
+    ('aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)', linalg_eig, K_linalg_eig, (), True, True),
+    ('aten::linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)', linalg_eig__out, K_linalg_eig__out, (), True, True),
+    ("aten::linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", linalg_qr, K_linalg_qr, (), True, True),
+    ("aten::linalg_qr.out(Tensor A, str mode='reduced', *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)", linalg_qr__out, K_linalg_qr__out, (), True, True),
+    ('aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)', geqrf, K_geqrf, (), True, True),
+    ('aten::geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)', geqrf__a, K_geqrf__a, (), True, True),
+    ('aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor', linalg_solve_triangular, K_linalg_solve_triangular, (), True, True),
+    ('aten::linalg_solve_triangular.out(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False, Tensor(a!) out) -> Tensor(a!)', linalg_solve_triangular__out, K_linalg_solve_triangular__out, (), True, True),
+    ('aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)', lu_unpack, K_lu_unpack, (), True, True),
+    ('aten::lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)', lu_unpack__out, K_lu_unpack__out, (), True, True),
+    ('aten::linalg_matrix_exp(Tensor self) -> Tensor', linalg_matrix_exp, K_linalg_matrix_exp, (), True, True),
+    ('aten::linalg_matrix_exp.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', linalg_matrix_exp__out, K_linalg_matrix_exp__out, (), True, True),
+    ('aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor', linalg_cholesky, K_linalg_cholesky, (), True, True),
+    ('aten::linalg_cholesky.out(Tensor self, *, bool upper=False, Tensor(a!) out) -> Tensor(a!)', linalg_cholesky__out, K_linalg_cholesky__out, (), False, False),
+    ('aten::cholesky(Tensor self, bool upper=False) -> Tensor', cholesky, K_cholesky, (), True, True),
+    ('aten::cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', cholesky__out, K_cholesky__out, (), False, False),
+    ('aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor', cholesky_inverse, K_cholesky_inverse, (), True, True),
+    ('aten::cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', cholesky_inverse__out, K_cholesky_inverse__out, (), False, False),
+    ('aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor', cholesky_solve, K_cholesky_solve, (), True, True),
+    ('aten::cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', cholesky_solve__out, K_cholesky_solve__out, (), False, False),
+    ('aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)', linalg_lu_factor, K_linalg_lu_factor, (), True, True),
+    ('aten::linalg_lu_factor.out(Tensor A, *, bool pivot=True, Tensor(a!) LU, Tensor(b!) pivots) -> (Tensor(a!) LU, Tensor(b!) pivots)', linalg_lu_factor__out, K_linalg_lu_factor__out, (), False, False),
+    ('aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)', linalg_lu, K_linalg_lu, (), True, True),
+    ('aten::linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)', linalg_lu__out, K_linalg_lu__out, (), False, False),
+    ('aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor', linalg_lu_solve, K_linalg_lu_solve, (), True, True),
+    ('aten::linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False, Tensor(a!) out) -> Tensor(a!)', linalg_lu_solve__out, K_linalg_lu_solve__out, (), False, False),
+    ('aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor', lu_solve, K_lu_solve, (), True, True),
+    ('aten::lu_solve.out(Tensor self, Tensor LU_data, Tensor LU_pivots, *, Tensor(a!) out) -> Tensor(a!)', lu_solve__out, K_lu_solve__out, (), False, False),
+    ('aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)', linalg_ldl_factor, K_linalg_ldl_factor, (), True, True),
+    ('aten::linalg_ldl_factor.out(Tensor self, *, bool hermitian=False, Tensor(a!) LD, Tensor(b!) pivots) -> (Tensor(a!) LD, Tensor(b!) pivots)', linalg_ldl_factor__out, K_linalg_ldl_factor__out, (), False, False),
+    ('aten::linalg_eigvals(Tensor self) -> Tensor', linalg_eigvals, K_linalg_eigvals, (), True, True),
+    ('aten::linalg_eigvals.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', linalg_eigvals__out, K_linalg_eigvals__out, (), False, False),
+    ('aten::linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)', linalg_eigh, K_linalg_eigh, (), True, True),
+    ('aten::linalg_eigh.eigvals(Tensor self, str UPLO="L", *, Tensor(a!) eigvals, Tensor(b!) eigvecs) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)', linalg_eigh__eigvals, K_linalg_eigh__eigvals, (), False, False),
+    ('aten::linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', linalg_eigvalsh, K_linalg_eigvalsh, (), True, True),
+    ('aten::linalg_eigvalsh.out(Tensor self, str UPLO="L", *, Tensor(a!) out) -> Tensor(a!)', linalg_eigvalsh__out, K_linalg_eigvalsh__out, (), False, False),
+    ('aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)', linalg_svd, K_linalg_svd, (), True, True),
+    ('aten::linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)', linalg_svd__U, K_linalg_svd__U, (), False, False),
+    ('aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor', linalg_svdvals, K_linalg_svdvals, (), True, True),
+    ('aten::linalg_svdvals.out(Tensor A, *, str? driver=None, Tensor(a!) out) -> Tensor(a!)', linalg_svdvals__out, K_linalg_svdvals__out, (), False, False),
+    ('aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)', svd, K_svd, (), True, True),
+    ('aten::svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V)', svd__U, K_svd__U, (), False, False),
+    ('aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)', qr, K_qr, (), True, True),
+    ('aten::qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)', qr__Q, K_qr__Q, (), False, False),
+    ('aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor', linalg_householder_product, K_linalg_householder_product, (), True, True),
+    ('aten::linalg_householder_product.out(Tensor input, Tensor tau, *, Tensor(a!) out) -> Tensor(a!)', linalg_householder_product__out, K_linalg_householder_product__out, (), False, False),
+    ('aten::orgqr(Tensor self, Tensor input2) -> Tensor', orgqr, K_orgqr, (), True, True),
+    ('aten::orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)', orgqr__out, K_orgqr__out, (), False, False),
+    ('aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor', ormqr, K_ormqr, (), True, True),
+    ('aten::ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!)', ormqr__out, K_ormqr__out, (), False, False),
+    ('aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)', _lu_with_info, K__lu_with_info, (), True, True),
+    ('aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)', _linalg_det, K__linalg_det, (), True, True),
+    ('aten::_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots)', _linalg_det__result, K__linalg_det__result, (), False, False),
+    ('aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)', _linalg_slogdet, K__linalg_slogdet, (), True, True),
+    ('aten::_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)', _linalg_slogdet__sign, K__linalg_slogdet__sign, (), False, False),
+    ('aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)', _linalg_solve_ex, K__linalg_solve_ex, (), True, True),
+    ('aten::_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info)', _linalg_solve_ex__result, K__linalg_solve_ex__result, (), False, False),
+    ('aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)', linalg_inv_ex, K_linalg_inv_ex, (), True, True),
+    ('aten::linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> (Tensor(a!) inverse, Tensor(b!) info)', linalg_inv_ex__inverse, K_linalg_inv_ex__inverse, (), False, False),
+    ('aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)', linalg_lstsq, K_linalg_lstsq, ('dynamic_output_shape',), True, True),
+    ('aten::linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) -> (Tensor(a!) solution, Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values)', linalg_lstsq__out, K_linalg_lstsq__out, ('dynamic_output_shape',), False, False),
+    ('aten::linalg_det(Tensor A) -> Tensor', linalg_det, K_linalg_det, (), True, True),
+    ('aten::linalg_det.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!)', linalg_det__out, K_linalg_det__out, (), False, False),
+    ('aten::det(Tensor self) -> Tensor', det, K_det, (), True, True),
+    ('aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)', linalg_slogdet, K_linalg_slogdet, (), True, True),
+    ('aten::linalg_slogdet.out(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)', linalg_slogdet__out, K_linalg_slogdet__out, (), False, False),
+    ('aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)', slogdet, K_slogdet, (), True, True),
+    ('aten::slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)', slogdet__out, K_slogdet__out, (), False, False),
+    ('aten::logdet(Tensor self) -> Tensor', logdet, K_logdet, (), True, True),
+    ('aten::linalg_inv(Tensor A) -> Tensor', linalg_inv, K_linalg_inv, (), True, True),
+    ('aten::linalg_inv.out(Tensor A, *, Tensor(a!) out) -> Tensor(a!)', linalg_inv__out, K_linalg_inv__out, (), False, False),
+    ('aten::inverse(Tensor self) -> Tensor', inverse, K_inverse, (), True, True),
+    ('aten::inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', inverse__out, K_inverse__out, (), False, False),
+    ('aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)', linalg_solve_ex, K_linalg_solve_ex, (), True, True),
+    ('aten::linalg_solve_ex.out(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) result, Tensor(b!) info) -> (Tensor(a!) result, Tensor(b!) info)', linalg_solve_ex__out, K_linalg_solve_ex__out, (), False, False),
+    ('aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor', linalg_solve, K_linalg_solve, (), True, True),
+    ('aten::linalg_solve.out(Tensor A, Tensor B, *, bool left=True, Tensor(a!) out) -> Tensor(a!)', linalg_solve__out, K_linalg_solve__out, (), False, False),
+    ('aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)', triangular_solve, K_triangular_solve, (), True, True),
+    ('aten::triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)', triangular_solve__X, K_triangular_solve__X, (), False, False),
+    ('aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor', linalg_tensorinv, K_linalg_tensorinv, (), True, True),
+    ('aten::linalg_tensorinv.out(Tensor self, int ind=2, *, Tensor(a!) out) -> Tensor(a!)', linalg_tensorinv__out, K_linalg_tensorinv__out, (), False, False),
+    ('aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor', linalg_tensorsolve, K_linalg_tensorsolve, (), True, True),
+    ('aten::linalg_tensorsolve.out(Tensor self, Tensor other, int[]? dims=None, *, Tensor(a!) out) -> Tensor(a!)', linalg_tensorsolve__out, K_linalg_tensorsolve__out, (), False, False),
+    ('aten::linalg_matrix_power(Tensor self, int n) -> Tensor', linalg_matrix_power, K_linalg_matrix_power, (), True, True),
+    ('aten::linalg_matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', linalg_matrix_power__out, K_linalg_matrix_power__out, (), False, False),
+    ('aten::matrix_power(Tensor self, int n) -> Tensor', matrix_power, K_matrix_power, (), True, True),
+    ('aten::matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', matrix_power__out, K_matrix_power__out, (), False, False),
+    ('aten::matrix_exp(Tensor self) -> Tensor', matrix_exp, K_matrix_exp, (), True, True),
+    ('aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor', _fft_r2c, K__fft_r2c, ('core',), True, True),
+    ('aten::_fft_r2c.out(Tensor self, int[] dim, int normalization, bool onesided, *, Tensor(a!) out) -> Tensor(a!)', _fft_r2c__out, K__fft_r2c__out, (), True, True),
+    ('aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor', _fft_c2r, K__fft_c2r, ('core',), True, True),
+    ('aten::_fft_c2r.out(Tensor self, int[] dim, int normalization, SymInt last_dim_size, *, Tensor(a!) out) -> Tensor(a!)', _fft_c2r__out, K__fft_c2r__out, (), True, True),
+    ('aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor', _fft_c2c, K__fft_c2c, (), True, True),
+    ('aten::_fft_c2c.out(Tensor self, SymInt[] dim, int normalization, bool forward, *, Tensor(a!) out) -> Tensor(a!)', _fft_c2c__out, K__fft_c2c__out, (), True, True),
+    ('aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor', fft_fft, K_fft_fft, (), True, True),
+    ('aten::fft_fft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_fft__out, K_fft_fft__out, (), False, False),
+    ('aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor', fft_ifft, K_fft_ifft, (), True, True),
+    ('aten::fft_ifft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_ifft__out, K_fft_ifft__out, (), False, False),
+    ('aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor', fft_rfft, K_fft_rfft, (), True, True),
+    ('aten::fft_rfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_rfft__out, K_fft_rfft__out, (), False, False),
+    ('aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor', fft_irfft, K_fft_irfft, (), True, True),
+    ('aten::fft_irfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_irfft__out, K_fft_irfft__out, (), False, False),
+    ('aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor', fft_hfft, K_fft_hfft, (), True, True),
+    ('aten::fft_hfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_hfft__out, K_fft_hfft__out, (), False, False),
+    ('aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor', fft_ihfft, K_fft_ihfft, (), True, True),
+    ('aten::fft_ihfft.out(Tensor self, SymInt? n=None, int dim=-1, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_ihfft__out, K_fft_ihfft__out, (), False, False),
+    ('aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor', fft_fft2, K_fft_fft2, (), True, True),
+    ('aten::fft_fft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_fft2__out, K_fft_fft2__out, (), False, False),
+    ('aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor', fft_ifft2, K_fft_ifft2, (), True, True),
+    ('aten::fft_ifft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_ifft2__out, K_fft_ifft2__out, (), False, False),
+    ('aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor', fft_rfft2, K_fft_rfft2, (), True, True),
+    ('aten::fft_rfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_rfft2__out, K_fft_rfft2__out, (), False, False),
+    ('aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor', fft_irfft2, K_fft_irfft2, (), True, True),
+    ('aten::fft_irfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_irfft2__out, K_fft_irfft2__out, (), False, False),
+    ('aten::fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor', fft_hfft2, K_fft_hfft2, (), True, True),
+    ('aten::fft_hfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_hfft2__out, K_fft_hfft2__out, (), False, False),
+    ('aten::fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor', fft_ihfft2, K_fft_ihfft2, (), True, True),
+    ('aten::fft_ihfft2.out(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_ihfft2__out, K_fft_ihfft2__out, (), False, False),
+    ('aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', fft_fftn, K_fft_fftn, (), True, True),
+    ('aten::fft_fftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_fftn__out, K_fft_fftn__out, (), False, False),
+    ('aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', fft_ifftn, K_fft_ifftn, (), True, True),
+    ('aten::fft_ifftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_ifftn__out, K_fft_ifftn__out, (), False, False),
+    ('aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', fft_rfftn, K_fft_rfftn, (), True, True),
+    ('aten::fft_rfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_rfftn__out, K_fft_rfftn__out, (), False, False),
+    ('aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', fft_irfftn, K_fft_irfftn, (), True, True),
+    ('aten::fft_irfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_irfftn__out, K_fft_irfftn__out, (), False, False),
+    ('aten::fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', fft_hfftn, K_fft_hfftn, (), True, True),
+    ('aten::fft_hfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_hfftn__out, K_fft_hfftn__out, (), False, False),
+    ('aten::fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor', fft_ihfftn, K_fft_ihfftn, (), True, True),
+    ('aten::fft_ihfftn.out(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None, *, Tensor(a!) out) -> Tensor(a!)', fft_ihfftn__out, K_fft_ihfftn__out, (), False, False),
+    ('aten::fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', fft_fftfreq, K_fft_fftfreq, (), True, True),
+    ('aten::fft_fftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)', fft_fftfreq__out, K_fft_fftfreq__out, (), False, False),
+    ('aten::fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', fft_rfftfreq, K_fft_rfftfreq, (), True, True),
+    ('aten::fft_rfftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)', fft_rfftfreq__out, K_fft_rfftfreq__out, (), False, False),
+    ('aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor', fft_fftshift, K_fft_fftshift, (), True, True),
+    ('aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor', fft_ifftshift, K_fft_ifftshift, (), True, True),
+    ('aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', stft, K_stft, (), True, True),
+    ('aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', stft__center, K_stft__center, (), True, True),
+    ('aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor', istft, K_istft, (), True, True),
+    ('aten::bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', bartlett_window, K_bartlett_window, (), True, True),
+    ('aten::bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', bartlett_window__periodic, K_bartlett_window__periodic, (), True, True),
+    ('aten::blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', blackman_window, K_blackman_window, (), True, True),
+    ('aten::blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', blackman_window__periodic, K_blackman_window__periodic, (), True, True),
+    ('aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', hann_window, K_hann_window, (), True, True),
+    ('aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', hann_window__periodic, K_hann_window__periodic, (), True, True),
+    ('aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', hamming_window, K_hamming_window, (), True, True),
+    ('aten::hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', hamming_window__periodic, K_hamming_window__periodic, (), True, True),
+    ('aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', hamming_window__periodic_alpha, K_hamming_window__periodic_alpha, (), True, True),
+    ('aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', hamming_window__periodic_alpha_beta, K_hamming_window__periodic_alpha_beta, (), True, True),
+    ('aten::kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', kaiser_window, K_kaiser_window, (), True, True),
+    ('aten::kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', kaiser_window__periodic, K_kaiser_window__periodic, (), True, True),
+    ('aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', kaiser_window__beta, K_kaiser_window__beta, (), True, True),
     ('aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)', view, K_view, (), False, False),
     ('aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', transpose__int, K_transpose__int, (), False, False),
     ('aten::t(Tensor(a) self) -> Tensor(a)', t, K_t, (), False, False),
@@ -7701,6 +11715,20 @@ OPERATORS = (
     ('aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', logsumexp__out, K_logsumexp__out, ('generated',), False, False),
     ('aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', native_dropout__out, K_native_dropout__out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::native_dropout_backward.out(Tensor grad_output, Tensor mask, float scale, *, Tensor(a!) out) -> Tensor(a!)', native_dropout_backward__out, K_native_dropout_backward__out, ('generated',), False, False),
+    ('aten::trace.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', trace__out, K_trace__out, ('generated',), False, False),
+    ('aten::bartlett_window.out(int window_length, *, Tensor(a!) out) -> Tensor(a!)', bartlett_window__out, K_bartlett_window__out, ('generated',), False, False),
+    ('aten::bartlett_window.periodic_out(int window_length, bool periodic, *, Tensor(a!) out) -> Tensor(a!)', bartlett_window__periodic_out, K_bartlett_window__periodic_out, ('generated',), False, False),
+    ('aten::blackman_window.out(int window_length, *, Tensor(a!) out) -> Tensor(a!)', blackman_window__out, K_blackman_window__out, ('generated',), False, False),
+    ('aten::blackman_window.periodic_out(int window_length, bool periodic, *, Tensor(a!) out) -> Tensor(a!)', blackman_window__periodic_out, K_blackman_window__periodic_out, ('generated',), False, False),
+    ('aten::hann_window.out(int window_length, *, Tensor(a!) out) -> Tensor(a!)', hann_window__out, K_hann_window__out, ('generated',), False, False),
+    ('aten::hann_window.periodic_out(int window_length, bool periodic, *, Tensor(a!) out) -> Tensor(a!)', hann_window__periodic_out, K_hann_window__periodic_out, ('generated',), False, False),
+    ('aten::hamming_window.out(int window_length, *, Tensor(a!) out) -> Tensor(a!)', hamming_window__out, K_hamming_window__out, ('generated',), False, False),
+    ('aten::hamming_window.periodic_out(int window_length, bool periodic, *, Tensor(a!) out) -> Tensor(a!)', hamming_window__periodic_out, K_hamming_window__periodic_out, ('generated',), False, False),
+    ('aten::hamming_window.periodic_alpha_out(int window_length, bool periodic, float alpha, *, Tensor(a!) out) -> Tensor(a!)', hamming_window__periodic_alpha_out, K_hamming_window__periodic_alpha_out, ('generated',), False, False),
+    ('aten::hamming_window.periodic_alpha_beta_out(int window_length, bool periodic, float alpha, float beta, *, Tensor(a!) out) -> Tensor(a!)', hamming_window__periodic_alpha_beta_out, K_hamming_window__periodic_alpha_beta_out, ('generated',), False, False),
+    ('aten::kaiser_window.out(int window_length, *, Tensor(a!) out) -> Tensor(a!)', kaiser_window__out, K_kaiser_window__out, ('generated',), False, False),
+    ('aten::kaiser_window.periodic_out(int window_length, bool periodic, *, Tensor(a!) out) -> Tensor(a!)', kaiser_window__periodic_out, K_kaiser_window__periodic_out, ('generated',), False, False),
+    ('aten::kaiser_window.beta_out(int window_length, bool periodic, float beta, *, Tensor(a!) out) -> Tensor(a!)', kaiser_window__beta_out, K_kaiser_window__beta_out, ('generated',), False, False),
     ('aten::_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', _unsafe_view__out, K__unsafe_view__out, ('generated',), False, False),
     ('aten::repeat.out(Tensor self, SymInt[] repeats, *, Tensor(a!) out) -> Tensor(a!)', repeat__out, K_repeat__out, ('generated',), False, False),
     ('aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', clone__out, K_clone__out, ('generated',), False, False),
@@ -7765,9 +11793,207 @@ KERNELS = (
     ('aten::native_dropout', 'CompositeExplicitAutograd', 'turnout.native.composites.layers:native_dropout'),
     ('aten::native_dropout_backward', 'CompositeExplicitAutograd', 'turnout.native.composites.layers:native_dropout_backward'),
     ('aten::matmul', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:matmul'),
-    ('aten::matmul.out', 'CompositeExplicitAutograd', 'turnout.native.composites.linalg:matmul_out'),
+    ('aten::matmul.out', 'CompositeExplicitAutograd', 'autogen:out:aten::matmul'),
+    ('aten::addbmm', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:addbmm'),
+    ('aten::addbmm_', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:addbmm_'),
+    ('aten::addbmm.out', 'CompositeExplicitAutograd', 'autogen:out:aten::addbmm'),
+    ('aten::addr', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:addr'),
+    ('aten::addr_', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:addr_'),
+    ('aten::addr.out', 'CompositeExplicitAutograd', 'autogen:out:aten::addr'),
     ('aten::outer', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:outer'),
-    ('aten::outer.out', 'CompositeExplicitAutograd', 'turnout.native.composites.linalg:outer_out'),
+    ('aten::outer.out', 'CompositeExplicitAutograd', 'autogen:out:aten::outer'),
+    ('aten::inner', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:inner'),
+    ('aten::inner.out', 'CompositeExplicitAutograd', 'autogen:out:aten::inner'),
+    ('aten::ger', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:ger'),
+    ('aten::ger.out', 'CompositeExplicitAutograd', 'autogen:out:aten::ger'),
+    ('aten::chain_matmul', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:chain_matmul'),
+    ('aten::chain_matmul.out', 'CompositeExplicitAutograd', 'autogen:out:aten::chain_matmul'),
+    ('aten::linalg_matmul', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:linalg_matmul'),
+    ('aten::linalg_matmul.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matmul'),
+    ('aten::linalg_multi_dot', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:linalg_multi_dot'),
+    ('aten::linalg_multi_dot.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_multi_dot'),
+    ('aten::linalg_vecdot', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:linalg_vecdot'),
+    ('aten::linalg_vecdot.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_vecdot'),
+    ('aten::tensordot', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:tensordot'),
+    ('aten::tensordot.out', 'CompositeExplicitAutograd', 'autogen:out:aten::tensordot'),
+    ('aten::kron', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:kron'),
+    ('aten::kron.out', 'CompositeExplicitAutograd', 'autogen:out:aten::kron'),
+    ('aten::einsum', 'CompositeImplicitAutograd', 'turnout.native.composites.einsum:einsum'),
+    ('aten::cross', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:cross'),
+    ('aten::cross.out', 'CompositeExplicitAutograd', 'autogen:out:aten::cross'),
+    ('aten::trace', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:trace'),
+    ('aten::vander', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:vander'),
+    ('aten::linalg_vander', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:linalg_vander'),
+    ('aten::linalg_diagonal', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:diagonal'),
+    ('aten::linalg_matrix_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:matrix_norm'),
+    ('aten::linalg_matrix_norm.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matrix_norm'),
+    ('aten::linalg_matrix_norm.str_ord', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:matrix_norm_str'),
+    ('aten::linalg_matrix_norm.str_ord_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matrix_norm.str_ord'),
+    ('aten::linalg_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:norm'),
+    ('aten::linalg_norm.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_norm'),
+    ('aten::linalg_norm.ord_str', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:norm_str'),
+    ('aten::linalg_norm.ord_str_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_norm.ord_str'),
+    ('aten::frobenius_norm.dim', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:frobenius_norm'),
+    ('aten::frobenius_norm.out', 'CompositeExplicitAutograd', 'autogen:out:aten::frobenius_norm.dim'),
+    ('aten::nuclear_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:nuclear_norm'),
+    ('aten::nuclear_norm.out', 'CompositeExplicitAutograd', 'autogen:out:aten::nuclear_norm'),
+    ('aten::nuclear_norm.dim', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:nuclear_norm_dim'),
+    ('aten::nuclear_norm.dim_out', 'CompositeExplicitAutograd', 'autogen:out:aten::nuclear_norm.dim'),
+    ('aten::linalg_cond', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:cond'),
+    ('aten::linalg_cond.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_cond'),
+    ('aten::linalg_cond.p_str', 'CompositeImplicitAutograd', 'turnout.native.composites.norms:cond_str'),
+    ('aten::linalg_cond.p_str_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_cond.p_str'),
+    ('aten::linalg_matrix_rank.atol_rtol_tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:matrix_rank_tensors'),
+    ('aten::linalg_matrix_rank.atol_rtol_tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matrix_rank.atol_rtol_tensor'),
+    ('aten::linalg_matrix_rank.atol_rtol_float', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:matrix_rank_floats'),
+    ('aten::linalg_matrix_rank.atol_rtol_float_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matrix_rank.atol_rtol_float'),
+    ('aten::linalg_matrix_rank', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:matrix_rank'),
+    ('aten::linalg_matrix_rank.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matrix_rank'),
+    ('aten::linalg_matrix_rank.tol_tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:matrix_rank_tensor'),
+    ('aten::linalg_matrix_rank.out_tol_tensor', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matrix_rank.tol_tensor'),
+    ('aten::linalg_pinv.atol_rtol_tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.ranks:pinv_tensors'),
+    ('aten::linalg_pinv.atol_rtol_tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_pinv.atol_rtol_tensor'),
+    ('aten::linalg_pinv.atol_rtol_float', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:pinv_floats'),
+    ('aten::linalg_pinv.atol_rtol_float_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_pinv.atol_rtol_float'),
+    ('aten::linalg_pinv', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:pinv'),
+    ('aten::linalg_pinv.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_pinv'),
+    ('aten::linalg_pinv.rcond_tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:pinv_tensor'),
+    ('aten::linalg_pinv.out_rcond_tensor', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_pinv.rcond_tensor'),
+    ('aten::pinverse', 'CompositeImplicitAutograd', 'turnout.native.composites.ranks:pinverse'),
+    ('aten::linalg_cholesky', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_cholesky'),
+    ('aten::linalg_cholesky.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_cholesky'),
+    ('aten::cholesky', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky'),
+    ('aten::cholesky.out', 'CompositeExplicitAutograd', 'autogen:out:aten::cholesky'),
+    ('aten::cholesky_inverse', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky_inverse'),
+    ('aten::cholesky_inverse.out', 'CompositeExplicitAutograd', 'autogen:out:aten::cholesky_inverse'),
+    ('aten::cholesky_solve', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky_solve'),
+    ('aten::cholesky_solve.out', 'CompositeExplicitAutograd', 'autogen:out:aten::cholesky_solve'),
+    ('aten::linalg_lu_factor', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_lu_factor'),
+    ('aten::linalg_lu_factor.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_lu_factor'),
+    ('aten::linalg_lu', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_lu'),
+    ('aten::linalg_lu.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_lu'),
+    ('aten::linalg_lu_solve', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_lu_solve'),
+    ('aten::linalg_lu_solve.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_lu_solve'),
+    ('aten::lu_solve', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:lu_solve'),
+    ('aten::lu_solve.out', 'CompositeExplicitAutograd', 'autogen:out:aten::lu_solve'),
+    ('aten::linalg_ldl_factor', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_ldl_factor'),
+    ('aten::linalg_ldl_factor.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_ldl_factor'),
+    ('aten::linalg_eigvals', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_eigvals'),
+    ('aten::linalg_eigvals.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_eigvals'),
+    ('aten::linalg_eigh', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_eigh'),
+    ('aten::linalg_eigh.eigvals', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_eigh'),
+    ('aten::linalg_eigvalsh', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_eigvalsh'),
+    ('aten::linalg_eigvalsh.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_eigvalsh'),
+    ('aten::linalg_svd', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_svd'),
+    ('aten::linalg_svd.U', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_svd'),
+    ('aten::linalg_svdvals', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_svdvals'),
+    ('aten::linalg_svdvals.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_svdvals'),
+    ('aten::svd', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:svd'),
+    ('aten::svd.U', 'CompositeExplicitAutograd', 'autogen:out:aten::svd'),
+    ('aten::qr', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:qr'),
+    ('aten::qr.Q', 'CompositeExplicitAutograd', 'autogen:out:aten::qr'),
+    ('aten::linalg_householder_product', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:linalg_householder_product'),
+    ('aten::linalg_householder_product.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_householder_product'),
+    ('aten::orgqr', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:orgqr'),
+    ('aten::orgqr.out', 'CompositeExplicitAutograd', 'autogen:out:aten::orgqr'),
+    ('aten::ormqr', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:ormqr'),
+    ('aten::ormqr.out', 'CompositeExplicitAutograd', 'autogen:out:aten::ormqr'),
+    ('aten::_lu_with_info', 'CompositeImplicitAutograd', 'turnout.native.composites.decompositions:lu_with_info'),
+    ('aten::_linalg_det', 'CompositeExplicitAutograd', 'turnout.native.composites.solvers:linalg_det_'),
+    ('aten::_linalg_det.result', 'CompositeExplicitAutograd', 'autogen:out:aten::_linalg_det'),
+    ('aten::_linalg_slogdet', 'CompositeExplicitAutograd', 'turnout.native.composites.solvers:linalg_slogdet_'),
+    ('aten::_linalg_slogdet.sign', 'CompositeExplicitAutograd', 'autogen:out:aten::_linalg_slogdet'),
+    ('aten::_linalg_solve_ex', 'CompositeExplicitAutograd', 'turnout.native.composites.solvers:linalg_solve_ex_'),
+    ('aten::_linalg_solve_ex.result', 'CompositeExplicitAutograd', 'autogen:out:aten::_linalg_solve_ex'),
+    ('aten::linalg_inv_ex', 'CompositeExplicitAutograd', 'turnout.native.composites.solvers:linalg_inv_ex'),
+    ('aten::linalg_inv_ex.inverse', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_inv_ex'),
+    ('aten::linalg_lstsq', 'CompositeExplicitAutograd', 'turnout.native.composites.solvers:linalg_lstsq'),
+    ('aten::linalg_lstsq.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_lstsq'),
+    ('aten::linalg_det', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_det'),
+    ('aten::linalg_det.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_det'),
+    ('aten::det', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:det'),
+    ('aten::linalg_slogdet', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_slogdet'),
+    ('aten::linalg_slogdet.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_slogdet'),
+    ('aten::slogdet', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:slogdet'),
+    ('aten::slogdet.out', 'CompositeExplicitAutograd', 'autogen:out:aten::slogdet'),
+    ('aten::logdet', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:logdet'),
+    ('aten::linalg_inv', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_inv'),
+    ('aten::linalg_inv.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_inv'),
+    ('aten::inverse', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:inverse'),
+    ('aten::inverse.out', 'CompositeExplicitAutograd', 'autogen:out:aten::inverse'),
+    ('aten::linalg_solve_ex', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_solve_ex'),
+    ('aten::linalg_solve_ex.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_solve_ex'),
+    ('aten::linalg_solve', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_solve'),
+    ('aten::linalg_solve.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_solve'),
+    ('aten::triangular_solve', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:triangular_solve'),
+    ('aten::triangular_solve.X', 'CompositeExplicitAutograd', 'autogen:out:aten::triangular_solve'),
+    ('aten::linalg_tensorinv', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_tensorinv'),
+    ('aten::linalg_tensorinv.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_tensorinv'),
+    ('aten::linalg_tensorsolve', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_tensorsolve'),
+    ('aten::linalg_tensorsolve.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_tensorsolve'),
+    ('aten::linalg_matrix_power', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:linalg_matrix_power'),
+    ('aten::linalg_matrix_power.out', 'CompositeExplicitAutograd', 'autogen:out:aten::linalg_matrix_power'),
+    ('aten::matrix_power', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:matrix_power'),
+    ('aten::matrix_power.out', 'CompositeExplicitAutograd', 'autogen:out:aten::matrix_power'),
+    ('aten::matrix_exp', 'CompositeImplicitAutograd', 'turnout.native.composites.solvers:matrix_exp'),
+    ('aten::fft_fft', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:fft'),
+    ('aten::fft_fft.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_fft'),
+    ('aten::fft_ifft', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:ifft'),
+    ('aten::fft_ifft.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_ifft'),
+    ('aten::fft_rfft', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:rfft'),
+    ('aten::fft_rfft.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_rfft'),
+    ('aten::fft_irfft', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:irfft'),
+    ('aten::fft_irfft.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_irfft'),
+    ('aten::fft_hfft', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:hfft'),
+    ('aten::fft_hfft.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_hfft'),
+    ('aten::fft_ihfft', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:ihfft'),
+    ('aten::fft_ihfft.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_ihfft'),
+    ('aten::fft_fft2', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:fft2'),
+    ('aten::fft_fft2.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_fft2'),
+    ('aten::fft_ifft2', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:ifft2'),
+    ('aten::fft_ifft2.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_ifft2'),
+    ('aten::fft_rfft2', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:rfft2'),
+    ('aten::fft_rfft2.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_rfft2'),
+    ('aten::fft_irfft2', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:irfft2'),
+    ('aten::fft_irfft2.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_irfft2'),
+    ('aten::fft_hfft2', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:hfft2'),
+    ('aten::fft_hfft2.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_hfft2'),
+    ('aten::fft_ihfft2', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:ihfft2'),
+    ('aten::fft_ihfft2.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_ihfft2'),
+    ('aten::fft_fftn', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:fftn'),
+    ('aten::fft_fftn.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_fftn'),
+    ('aten::fft_ifftn', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:ifftn'),
+    ('aten::fft_ifftn.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_ifftn'),
+    ('aten::fft_rfftn', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:rfftn'),
+    ('aten::fft_rfftn.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_rfftn'),
+    ('aten::fft_irfftn', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:irfftn'),
+    ('aten::fft_irfftn.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_irfftn'),
+    ('aten::fft_hfftn', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:hfftn'),
+    ('aten::fft_hfftn.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_hfftn'),
+    ('aten::fft_ihfftn', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:ihfftn'),
+    ('aten::fft_ihfftn.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_ihfftn'),
+    ('aten::fft_fftfreq', 'CompositeExplicitAutograd', 'turnout.native.composites.fourier:fftfreq'),
+    ('aten::fft_fftfreq.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_fftfreq'),
+    ('aten::fft_rfftfreq', 'CompositeExplicitAutograd', 'turnout.native.composites.fourier:rfftfreq'),
+    ('aten::fft_rfftfreq.out', 'CompositeExplicitAutograd', 'autogen:out:aten::fft_rfftfreq'),
+    ('aten::fft_fftshift', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:fftshift'),
+    ('aten::fft_ifftshift', 'CompositeImplicitAutograd', 'turnout.native.composites.fourier:ifftshift'),
+    ('aten::stft', 'CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:stft'),
+    ('aten::stft.center', 'CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:stft_center'),
+    ('aten::istft', 'CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:istft'),
+    ('aten::bartlett_window', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:bartlett_window'),
+    ('aten::bartlett_window.periodic', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:bartlett_window_periodic'),
+    ('aten::blackman_window', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:blackman_window'),
+    ('aten::blackman_window.periodic', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:blackman_window_periodic'),
+    ('aten::hann_window', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:hann_window'),
+    ('aten::hann_window.periodic', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:hann_window_periodic'),
+    ('aten::hamming_window', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:hamming_window'),
+    ('aten::hamming_window.periodic', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:hamming_window_periodic'),
+    ('aten::hamming_window.periodic_alpha', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:hamming_window_periodic_alpha'),
+    ('aten::hamming_window.periodic_alpha_beta', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:hamming_window_periodic_alpha_beta'),
+    ('aten::kaiser_window', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:kaiser_window'),
+    ('aten::kaiser_window.periodic', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:kaiser_window_periodic'),
+    ('aten::kaiser_window.beta', 'CompositeExplicitAutograd', 'turnout.native.composites.windows:kaiser_window_beta'),
     ('aten::view', 'CompositeExplicitAutograd', 'turnout.native.views:view'),
     ('aten::transpose.int', 'CompositeExplicitAutograd', 'turnout.native.views:transpose_int'),
     ('aten::t', 'CompositeExplicitAutograd', 'turnout.native.views:t'),
@@ -7894,6 +12120,20 @@ KERNELS = (
     ('aten::logsumexp.out', 'CompositeExplicitAutograd', 'autogen:out:aten::logsumexp'),
     ('aten::native_dropout.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout'),
     ('aten::native_dropout_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout_backward'),
+    ('aten::trace.out', 'CompositeExplicitAutograd', 'autogen:out:aten::trace'),
+    ('aten::bartlett_window.out', 'CompositeExplicitAutograd', 'autogen:out:aten::bartlett_window'),
+    ('aten::bartlett_window.periodic_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bartlett_window.periodic'),
+    ('aten::blackman_window.out', 'CompositeExplicitAutograd', 'autogen:out:aten::blackman_window'),
+    ('aten::blackman_window.periodic_out', 'CompositeExplicitAutograd', 'autogen:out:aten::blackman_window.periodic'),
+    ('aten::hann_window.out', 'CompositeExplicitAutograd', 'autogen:out:aten::hann_window'),
+    ('aten::hann_window.periodic_out', 'CompositeExplicitAutograd', 'autogen:out:aten::hann_window.periodic'),
+    ('aten::hamming_window.out', 'CompositeExplicitAutograd', 'autogen:out:aten::hamming_window'),
+    ('aten::hamming_window.periodic_out', 'CompositeExplicitAutograd', 'autogen:out:aten::hamming_window.periodic'),
+    ('aten::hamming_window.periodic_alpha_out', 'CompositeExplicitAutograd', 'autogen:out:aten::hamming_window.periodic_alpha'),
+    ('aten::hamming_window.periodic_alpha_beta_out', 'CompositeExplicitAutograd', 'autogen:out:aten::hamming_window.periodic_alpha_beta'),
+    ('aten::kaiser_window.out', 'CompositeExplicitAutograd', 'autogen:out:aten::kaiser_window'),
+    ('aten::kaiser_window.periodic_out', 'CompositeExplicitAutograd', 'autogen:out:aten::kaiser_window.periodic'),
+    ('aten::kaiser_window.beta_out', 'CompositeExplicitAutograd', 'autogen:out:aten::kaiser_window.beta'),
     ('aten::_unsafe_view.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_unsafe_view'),
     ('aten::repeat.out', 'CompositeExplicitAutograd', 'autogen:out:aten::repeat'),
     ('aten::clone.out', 'CompositeExplicitAutograd', 'autogen:out:aten::clone'),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.shapes import indexing, linalg, losses, pointwise, reductions
+from turnout.shapes import decompositions, fourier, indexing, linalg, losses, pointwise, reductions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +113,28 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "bmm.out": linalg.bmm,
     "mv.out": linalg.mv,
     "dot.out": linalg.dot,
+    "vdot.out": linalg.vdot,
     "addmm.out": linalg.addmm,
+    "addmv.out": linalg.addmv,
+    "baddbmm.out": linalg.baddbmm,
+    "linalg_cross.out": linalg.cross,
+    # decompositions
+    "linalg_cholesky_ex.L": decompositions.cholesky_ex,
+    "linalg_lu_factor_ex.out": decompositions.lu_factor_ex,
+    "lu_unpack.out": decompositions.lu_unpack,
+    "linalg_ldl_factor_ex.out": decompositions.ldl_factor_ex,
+    "linalg_ldl_solve.out": decompositions.ldl_solve,
+    "_linalg_svd.U": decompositions.svd,
+    "_linalg_eigh.eigenvalues": decompositions.eigh,
+    "linalg_eig.out": decompositions.eig,
+    "linalg_qr.out": decompositions.qr,
+    "geqrf.a": decompositions.geqrf,
+    "linalg_solve_triangular.out": decompositions.solve_triangular,
+    "linalg_matrix_exp.out": decompositions.matrix_exp,
+    # Fourier transforms
+    "_fft_r2c.out": fourier.real_to_complex,
+    "_fft_c2r.out": fourier.complex_to_real,
+    "_fft_c2c.out": fourier.complex_to_complex,
     # indexing
     "index.Tensor_out": indexing.index,
     "index_put.out": indexing.index_put,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import indexing, linalg, losses, pointwise, reductions
+from turnout_arrays import decompositions, fourier, indexing, linalg, losses, pointwise, reductions
 
-MODULES = (pointwise, reductions, linalg, losses, indexing)
+MODULES = (pointwise, reductions, linalg, decompositions, fourier, losses, indexing)
 
 
 def kernels(xp: Any) -> dict[str, Any]:
