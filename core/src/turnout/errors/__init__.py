@@ -75,6 +75,10 @@ class DimError(TurnoutError, IndexError):
     """A dimension or index out of range."""
 
 
+class ArgumentError(TurnoutError, ValueError, RuntimeError):
+    """An argument of the right type whose value the operator does not take."""
+
+
 class AliasError(TurnoutError, RuntimeError):
     """A write that views, overlap or saved tensors forbid."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from turnout.errors import CallError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
-from turnout.generated.functions import embedding, log_softmax, relu, sigmoid, softmax, tanh
+from turnout.generated.functions import embedding, log_softmax, sigmoid, softmax, tanh
 from turnout.generated.nn_functional import gelu, linear, one_hot
+from turnout.nn import activations as _activations
+from turnout.nn.activations import *  # noqa: F403 - a module of public functions with its own __all__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 __all__ = [
+    *_activations.__all__,
     "cross_entropy",
     "dropout",
     "embedding",
@@ -65,7 +68,6 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "one_hot",
-    "relu",
     "sigmoid",
     "softmax",
     "tanh",

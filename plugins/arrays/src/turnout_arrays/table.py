@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import decompositions, fourier, indexing, linalg, losses, pointwise, reductions
+from turnout_arrays import (
+    activations,
+    decompositions,
+    elementary,
+    fourier,
+    indexing,
+    linalg,
+    losses,
+    pointwise,
+    polynomials,
+    reductions,
+)
 
-MODULES = (pointwise, reductions, linalg, decompositions, fourier, losses, indexing)
+MODULES = (
+    pointwise,
+    elementary,
+    activations,
+    polynomials,
+    reductions,
+    linalg,
+    decompositions,
+    fourier,
+    losses,
+    indexing,
+)
 
 
 def kernels(xp: Any) -> dict[str, Any]:
