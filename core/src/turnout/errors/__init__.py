@@ -71,12 +71,12 @@ class ShapeError(TurnoutError, RuntimeError):
     """Shapes that do not fit the operator."""
 
 
+class LinAlgError(TurnoutError, RuntimeError):
+    """A matrix that is singular, not positive-definite, or on which an algorithm does not converge."""
+
+
 class DimError(TurnoutError, IndexError):
     """A dimension or index out of range."""
-
-
-class ArgumentError(TurnoutError, ValueError, RuntimeError):
-    """An argument of the right type whose value the operator does not take."""
 
 
 class AliasError(TurnoutError, RuntimeError):

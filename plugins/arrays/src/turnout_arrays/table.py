@@ -7,7 +7,9 @@ from typing import Any
 from turnout_arrays import (
     activations,
     convolutions,
+    decompositions,
     elementary,
+    fourier,
     images,
     indexing,
     linalg,
@@ -24,7 +26,9 @@ from turnout_arrays import (
 MODULES = (
     activations,
     convolutions,
+    decompositions,
     elementary,
+    fourier,
     images,
     indexing,
     linalg,

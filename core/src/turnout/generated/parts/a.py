@@ -1619,6 +1619,141 @@ def op_addmm__out(self, mat1, mat2, *, beta=1, alpha=1, out):
         return miss('aten::addmm.out', (self, mat1, mat2, beta, alpha, out))
     return kernel(ks, self, mat1, mat2, beta, alpha, out)
 
+K_addmv = {}
+def op_addmv(self, mat, vec, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv', (self, mat, vec, beta, alpha))
+    return kernel(ks, self, mat, vec, beta, alpha)
+
+K_addmv_ = {}
+def op_addmv_(self, mat, vec, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv_', (self, mat, vec, beta, alpha))
+    return kernel(ks, self, mat, vec, beta, alpha)
+
+K_addmv__out = {}
+def op_addmv__out(self, mat, vec, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv.out', (self, mat, vec, beta, alpha, out))
+    return kernel(ks, self, mat, vec, beta, alpha, out)
+
+K_addbmm = {}
+def op_addbmm(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_addbmm_ = {}
+def op_addbmm_(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm_', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_addbmm__out = {}
+def op_addbmm__out(self, batch1, batch2, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm.out', (self, batch1, batch2, beta, alpha, out))
+    return kernel(ks, self, batch1, batch2, beta, alpha, out)
+
+K_addr = {}
+def op_addr(self, vec1, vec2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr', (self, vec1, vec2, beta, alpha))
+    return kernel(ks, self, vec1, vec2, beta, alpha)
+
+K_addr_ = {}
+def op_addr_(self, vec1, vec2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr_', (self, vec1, vec2, beta, alpha))
+    return kernel(ks, self, vec1, vec2, beta, alpha)
+
+K_addr__out = {}
+def op_addr__out(self, vec1, vec2, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr.out', (self, vec1, vec2, beta, alpha, out))
+    return kernel(ks, self, vec1, vec2, beta, alpha, out)
+
 K_as_strided = {}
 def op_as_strided(self, size, stride, storage_offset=None):
     size = as_ints('aten::as_strided', 'size', size)
@@ -2022,6 +2157,24 @@ def add(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """aten::addbmm, aten::addbmm.out"""
+    if out is not None:
+        return op_addbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm', (input, batch1, batch2, beta, alpha))
+    return kernel(ks, input, batch1, batch2, beta, alpha)
+
+
 def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """aten::addcdiv, aten::addcdiv.out"""
     if out is not None:
@@ -2072,6 +2225,58 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     if kernel is None:
         return miss('aten::addmm', (input, mat1, mat2, beta, alpha))
     return kernel(ks, input, mat1, mat2, beta, alpha)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+    """aten::addmv, aten::addmv.out"""
+    if out is not None:
+        return op_addmv__out(input, mat, vec, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv', (input, mat, vec, beta, alpha))
+    return kernel(ks, input, mat, vec, beta, alpha)
+
+
+def addmv_(input, mat, vec, *, beta=1, alpha=1):
+    """aten::addmv_"""
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv_', (input, mat, vec, beta, alpha))
+    return kernel(ks, input, mat, vec, beta, alpha)
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+    """aten::addr, aten::addr.out"""
+    if out is not None:
+        return op_addr__out(input, vec1, vec2, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr', (input, vec1, vec2, beta, alpha))
+    return kernel(ks, input, vec1, vec2, beta, alpha)
 
 
 def affine_grid_generator(theta, size, align_corners, *, out=None):
@@ -2830,6 +3035,10 @@ class methods:
             return P_add_(self, other)
         return kernel(ks, self, other, 1)
 
+    addbmm = op_addbmm
+
+    addbmm_ = op_addbmm_
+
     addcdiv = op_addcdiv
 
     addcdiv_ = op_addcdiv_
@@ -2841,6 +3050,14 @@ class methods:
     addmm = op_addmm
 
     addmm_ = op_addmm_
+
+    addmv = op_addmv
+
+    addmv_ = op_addmv_
+
+    addr = op_addr
+
+    addr_ = op_addr_
 
     alias = op_alias
 
@@ -3242,11 +3459,32 @@ OPERATORS = {
         ('aten::affine_grid_generator.out(Tensor theta, SymInt[] size, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', op_affine_grid_generator__out, K_affine_grid_generator__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::affine_grid_generator'),)),
     ),
     'addmm': (
-        ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmm, K_addmm, (), True, True, ()),
+        ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmm, K_addmm, ('core',), True, True, ()),
         ('aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addmm__out, K_addmm__out, (), True, True, ()),
     ),
     'addmm_': (
         ('aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addmm_, K_addmm_, (), True, True, ()),
+    ),
+    'addmv': (
+        ('aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmv, K_addmv, (), True, True, ()),
+        ('aten::addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addmv__out, K_addmv__out, (), True, True, ()),
+    ),
+    'addmv_': (
+        ('aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addmv_, K_addmv_, (), True, True, ()),
+    ),
+    'addbmm': (
+        ('aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addbmm, K_addbmm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addbmm'),)),
+        ('aten::addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addbmm__out, K_addbmm__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::addbmm'),)),
+    ),
+    'addbmm_': (
+        ('aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addbmm_, K_addbmm_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addbmm_'),)),
+    ),
+    'addr': (
+        ('aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addr, K_addr, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addr'),)),
+        ('aten::addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addr__out, K_addr__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::addr'),)),
+    ),
+    'addr_': (
+        ('aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addr_, K_addr_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addr_'),)),
     ),
     'as_strided': (
         ('aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)', op_as_strided, K_as_strided, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:as_strided'),)),
@@ -3284,9 +3522,13 @@ FUNCTIONS = {
         'adaptive_avg_pool1d': adaptive_avg_pool1d,
         'adaptive_max_pool1d': adaptive_max_pool1d,
         'add': add,
+        'addbmm': addbmm,
         'addcdiv': addcdiv,
         'addcmul': addcmul,
         'addmm': addmm,
+        'addmv': addmv,
+        'addmv_': addmv_,
+        'addr': addr,
         'affine_grid_generator': affine_grid_generator,
         'alias': alias,
         'all': all,

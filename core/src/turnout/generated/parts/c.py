@@ -1248,6 +1248,150 @@ def op_channel_shuffle(self, groups):
         return miss('aten::channel_shuffle', (self, groups))
     return kernel(ks, self, groups)
 
+K_chain_matmul = {}
+def op_chain_matmul(matrices):
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul', (matrices,))
+    return kernel(ks, matrices)
+
+K_chain_matmul__out = {}
+def op_chain_matmul__out(matrices, *, out):
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul.out', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul.out', (matrices, out))
+    return kernel(ks, matrices, out)
+
+K_cross = {}
+def op_cross(self, other, dim=None):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross', (self, other, dim))
+    return kernel(ks, self, other, dim)
+
+K_cross__out = {}
+def op_cross__out(self, other, dim=None, *, out):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross.out', (self, other, dim, out))
+    return kernel(ks, self, other, dim, out)
+
+K_cholesky = {}
+def op_cholesky(self, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky', (self, upper))
+    return kernel(ks, self, upper)
+
+K_cholesky__out = {}
+def op_cholesky__out(self, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky.out', (self, upper, out))
+    return kernel(ks, self, upper, out)
+
+K_cholesky_inverse = {}
+def op_cholesky_inverse(self, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse', (self, upper))
+    return kernel(ks, self, upper)
+
+K_cholesky_inverse__out = {}
+def op_cholesky_inverse__out(self, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse.out', (self, upper, out))
+    return kernel(ks, self, upper, out)
+
+K_cholesky_solve = {}
+def op_cholesky_solve(self, input2, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve', (self, input2, upper))
+    return kernel(ks, self, input2, upper)
+
+K_cholesky_solve__out = {}
+def op_cholesky_solve__out(self, input2, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve.out', (self, input2, upper, out))
+    return kernel(ks, self, input2, upper, out)
+
 K_chunk = {}
 def op_chunk(self, chunks, dim=0):
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
@@ -1562,6 +1706,25 @@ def celu_(input, alpha=1.0):
     return kernel(ks, input, alpha)
 
 
+def chain_matmul(matrices, *, out=None):
+    """aten::chain_matmul, aten::chain_matmul.out"""
+    if out is not None:
+        return op_chain_matmul__out(matrices, out=out)
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul', (matrices,))
+    return kernel(ks, matrices)
+
+
 def channel_shuffle(input, groups, *, out=None):
     """aten::channel_shuffle, aten::channel_shuffle.out"""
     if out is not None:
@@ -1577,6 +1740,57 @@ def channel_shuffle(input, groups, *, out=None):
     if kernel is None:
         return miss('aten::channel_shuffle', (input, groups))
     return kernel(ks, input, groups)
+
+
+def cholesky(input, upper=False, *, out=None):
+    """aten::cholesky, aten::cholesky.out"""
+    if out is not None:
+        return op_cholesky__out(input, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky', (input, upper))
+    return kernel(ks, input, upper)
+
+
+def cholesky_inverse(input, upper=False, *, out=None):
+    """aten::cholesky_inverse, aten::cholesky_inverse.out"""
+    if out is not None:
+        return op_cholesky_inverse__out(input, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse', (input, upper))
+    return kernel(ks, input, upper)
+
+
+def cholesky_solve(input, input2, upper=False, *, out=None):
+    """aten::cholesky_solve, aten::cholesky_solve.out"""
+    if out is not None:
+        return op_cholesky_solve__out(input, input2, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve', (input, input2, upper))
+    return kernel(ks, input, input2, upper)
 
 
 def chunk(input, chunks, dim=0):
@@ -2016,6 +2230,23 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     return kernel(ks, input, correction, fweights, aweights)
 
 
+def cross(input, other, dim=None, *, out=None):
+    """aten::cross, aten::cross.out"""
+    if out is not None:
+        return op_cross__out(input, other, dim, out=out)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross', (input, other, dim))
+    return kernel(ks, input, other, dim)
+
+
 def cummax(input, dim, *, out=None):
     """aten::cummax, aten::cummax.out"""
     if out is not None:
@@ -2139,6 +2370,12 @@ class methods:
     ceil = op_ceil
 
     ceil_ = op_ceil_
+
+    cholesky = op_cholesky
+
+    cholesky_inverse = op_cholesky_inverse
+
+    cholesky_solve = op_cholesky_solve
 
     chunk = op_chunk
 
@@ -2266,6 +2503,8 @@ class methods:
         return P_count_nonzero(self, *args, **kwargs)
 
     cov = op_cov
+
+    cross = op_cross
 
     cummax = op_cummax
 
@@ -2463,6 +2702,26 @@ OPERATORS = {
         ('aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor', op_channel_shuffle, K_channel_shuffle, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:channel_shuffle'),)),
         ('aten::channel_shuffle.out(Tensor self, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)', op_channel_shuffle__out, K_channel_shuffle__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::channel_shuffle'),)),
     ),
+    'chain_matmul': (
+        ('aten::chain_matmul(Tensor[] matrices) -> Tensor', op_chain_matmul, K_chain_matmul, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:chain_matmul'),)),
+        ('aten::chain_matmul.out(Tensor[] matrices, *, Tensor(a!) out) -> Tensor(a!)', op_chain_matmul__out, K_chain_matmul__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::chain_matmul'),)),
+    ),
+    'cross': (
+        ('aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor', op_cross, K_cross, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:cross'),)),
+        ('aten::cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', op_cross__out, K_cross__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cross'),)),
+    ),
+    'cholesky': (
+        ('aten::cholesky(Tensor self, bool upper=False) -> Tensor', op_cholesky, K_cholesky, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky'),)),
+        ('aten::cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', op_cholesky__out, K_cholesky__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cholesky'),)),
+    ),
+    'cholesky_inverse': (
+        ('aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor', op_cholesky_inverse, K_cholesky_inverse, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky_inverse'),)),
+        ('aten::cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', op_cholesky_inverse__out, K_cholesky_inverse__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cholesky_inverse'),)),
+    ),
+    'cholesky_solve': (
+        ('aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor', op_cholesky_solve, K_cholesky_solve, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky_solve'),)),
+        ('aten::cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', op_cholesky_solve__out, K_cholesky_solve__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cholesky_solve'),)),
+    ),
     'chunk': (
         ('aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]', op_chunk, K_chunk, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:chunk'),)),
     ),
@@ -2492,7 +2751,11 @@ FUNCTIONS = {
         'ceil_': ceil_,
         'celu': celu,
         'celu_': celu_,
+        'chain_matmul': chain_matmul,
         'channel_shuffle': channel_shuffle,
+        'cholesky': cholesky,
+        'cholesky_inverse': cholesky_inverse,
+        'cholesky_solve': cholesky_solve,
         'chunk': chunk,
         'clamp': clamp,
         'clamp_': clamp_,
@@ -2523,6 +2786,7 @@ FUNCTIONS = {
         'cosh_': cosh_,
         'count_nonzero': count_nonzero,
         'cov': cov,
+        'cross': cross,
         'cummax': cummax,
         'cummin': cummin,
         'cumprod': cumprod,

@@ -484,6 +484,19 @@ def op_dot__out(self, tensor, *, out):
         return miss('aten::dot.out', (self, tensor, out))
     return kernel(ks, self, tensor, out)
 
+K_det = {}
+def op_det(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::det', (self,))
+    return kernel(ks, self)
+
 K_diagonal = {}
 def op_diagonal(self, offset=0, dim1=0, dim2=1):
     if offset.__class__ is not int: offset = as_int('aten::diagonal', 'offset', offset)
@@ -620,6 +633,20 @@ def deg2rad_(input):
         kernel = None
     if kernel is None:
         return miss('aten::deg2rad_', (input,))
+    return kernel(ks, input)
+
+
+def det(input):
+    """aten::det"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::det', (input,))
     return kernel(ks, input)
 
 
@@ -800,6 +827,8 @@ class methods:
 
     deg2rad_ = op_deg2rad_
 
+    det = op_det
+
     detach = op_detach
 
     diagonal = op_diagonal
@@ -971,6 +1000,9 @@ OPERATORS = {
         ('aten::dot(Tensor self, Tensor tensor) -> Tensor', op_dot, K_dot, (), True, True, ()),
         ('aten::dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)', op_dot__out, K_dot__out, (), True, True, ()),
     ),
+    'det': (
+        ('aten::det(Tensor self) -> Tensor', op_det, K_det, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:det'),)),
+    ),
     'diagonal': (
         ('aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)', op_diagonal, K_diagonal, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:diagonal'),)),
     ),
@@ -985,6 +1017,7 @@ FUNCTIONS = {
     'turnout': {
         'deg2rad': deg2rad,
         'deg2rad_': deg2rad_,
+        'det': det,
         'detach': detach,
         'diagonal': diagonal,
         'diff': diff,

@@ -13,7 +13,7 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    NUMBERS, binary, packet,
+    NUMBERS, binary, out_tuple, packet,
 )
 
 P_ge = packet('aten', 'ge')
@@ -670,6 +670,58 @@ def op_grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corn
         return miss('aten::grid_sampler_3d', (input, grid, interpolation_mode, padding_mode, align_corners))
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
 
+K_ger = {}
+def op_ger(self, vec2):
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ger[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ger', (self, vec2))
+    return kernel(ks, self, vec2)
+
+K_ger__out = {}
+def op_ger__out(self, vec2, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ger__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ger.out', (self, vec2, out))
+    return kernel(ks, self, vec2, out)
+
+K_geqrf = {}
+def op_geqrf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geqrf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geqrf', (self,))
+    return kernel(ks, self)
+
+K_geqrf__a = {}
+def op_geqrf__a(self, *, a, tau):
+    state = DISPATCH()
+    try:
+        ks = self.keys | a.keys | tau.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geqrf__a[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geqrf.a', (self, a, tau))
+    return kernel(ks, self, a, tau)
+
 K_gather = {}
 def op_gather(self, dim, index, *, sparse_grad=False):
     if dim.__class__ is not int: dim = as_int('aten::gather', 'dim', dim)
@@ -825,6 +877,39 @@ def ge(input, other, **kwargs):
     if kernel is None:
         return P_ge(input, other)
     return kernel(ks, input, other)
+
+
+def geqrf(input, *, out=None):
+    """aten::geqrf, aten::geqrf.a"""
+    if out is not None:
+        a, tau = out_tuple('aten::geqrf.a', out, 2)
+        return op_geqrf__a(input, a=a, tau=tau)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geqrf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geqrf', (input,))
+    return kernel(ks, input)
+
+
+def ger(input, vec2, *, out=None):
+    """aten::ger, aten::ger.out"""
+    if out is not None:
+        return op_ger__out(input, vec2, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ger[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ger', (input, vec2))
+    return kernel(ks, input, vec2)
 
 
 def gradient(input, **kwargs):
@@ -1059,6 +1144,10 @@ class methods:
             return P_ge_(self, other)
         return kernel(ks, self, other)
 
+    geqrf = op_geqrf
+
+    ger = op_ger
+
     def greater(self, other, **kwargs):
         if kwargs:
             return P_greater(self, other, **kwargs)
@@ -1264,6 +1353,14 @@ OPERATORS = {
         ('aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', op_grid_sampler_3d, K_grid_sampler_3d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:grid_sampler_3d'),)),
         ('aten::grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', op_grid_sampler_3d__out, K_grid_sampler_3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::grid_sampler_3d'),)),
     ),
+    'ger': (
+        ('aten::ger(Tensor self, Tensor vec2) -> Tensor', op_ger, K_ger, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:ger'),)),
+        ('aten::ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', op_ger__out, K_ger__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::ger'),)),
+    ),
+    'geqrf': (
+        ('aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)', op_geqrf, K_geqrf, (), True, True, ()),
+        ('aten::geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)', op_geqrf__a, K_geqrf__a, (), True, True, ()),
+    ),
     'gather': (
         ('aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', op_gather, K_gather, (), True, True, ()),
         ('aten::gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)', op_gather__out, K_gather__out, (), True, True, ()),
@@ -1278,6 +1375,8 @@ FUNCTIONS = {
         'gcd': gcd,
         'gcd_': gcd_,
         'ge': ge,
+        'geqrf': geqrf,
+        'ger': ger,
         'gradient': gradient,
         'greater': greater,
         'greater_equal': greater_equal,

@@ -353,6 +353,81 @@ def op_im2col__out(self, kernel_size, dilation, padding, stride, *, out):
         return miss('aten::im2col.out', (self, kernel_size, dilation, padding, stride, out))
     return kernel(ks, self, kernel_size, dilation, padding, stride, out)
 
+K_inner = {}
+def op_inner(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner', (self, other))
+    return kernel(ks, self, other)
+
+K_inner__out = {}
+def op_inner__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_inverse = {}
+def op_inverse(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse', (self,))
+    return kernel(ks, self)
+
+K_inverse__out = {}
+def op_inverse__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse.out', (self, out))
+    return kernel(ks, self, out)
+
+K_istft = {}
+def op_istft(self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::istft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::istft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::istft', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::istft', 'center', center)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::istft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::istft', 'onesided', onesided)
+    if length is not None and length.__class__ is not int: length = as_int('aten::istft', 'length', length)
+    if return_complex.__class__ is not bool: return_complex = as_bool('aten::istft', 'return_complex', return_complex)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_istft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::istft', (self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+
 K_index__Tensor = {}
 def op_index__Tensor(self, indices):
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index.Tensor', 'indices', indices)
@@ -780,6 +855,22 @@ def index_select(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
+def inner(input, other, *, out=None):
+    """aten::inner, aten::inner.out"""
+    if out is not None:
+        return op_inner__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner', (input, other))
+    return kernel(ks, input, other)
+
+
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
     """aten::instance_norm"""
     if use_input_stats.__class__ is not bool: use_input_stats = as_bool('aten::instance_norm', 'use_input_stats', use_input_stats)
@@ -804,6 +895,22 @@ def instance_norm(input, weight, bias, running_mean, running_var, use_input_stat
     if kernel is None:
         return miss('aten::instance_norm', (input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled))
     return kernel(ks, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled)
+
+
+def inverse(input, *, out=None):
+    """aten::inverse, aten::inverse.out"""
+    if out is not None:
+        return op_inverse__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse', (input,))
+    return kernel(ks, input)
 
 
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -923,6 +1030,30 @@ def isreal(input):
     return kernel(ks, input)
 
 
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
+    """aten::istft"""
+    if n_fft.__class__ is not int: n_fft = as_int('aten::istft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::istft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::istft', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::istft', 'center', center)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::istft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::istft', 'onesided', onesided)
+    if length is not None and length.__class__ is not int: length = as_int('aten::istft', 'length', length)
+    if return_complex.__class__ is not bool: return_complex = as_bool('aten::istft', 'return_complex', return_complex)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_istft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::istft', (input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
+    return kernel(ks, input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+
+
 def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
     """aten::im2col, aten::im2col.out"""
     if out is not None:
@@ -970,6 +1101,10 @@ class methods:
 
     index_select = op_index_select
 
+    inner = op_inner
+
+    inverse = op_inverse
+
     isclose = op_isclose
 
     isfinite = op_isfinite
@@ -983,6 +1118,8 @@ class methods:
     isposinf = op_isposinf
 
     isreal = op_isreal
+
+    istft = op_istft
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
@@ -1044,6 +1181,17 @@ OPERATORS = {
         ('aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', op_im2col, K_im2col, (), True, True, ()),
         ('aten::im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', op_im2col__out, K_im2col__out, (), True, True, ()),
     ),
+    'inner': (
+        ('aten::inner(Tensor self, Tensor other) -> Tensor', op_inner, K_inner, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:inner'),)),
+        ('aten::inner.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_inner__out, K_inner__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::inner'),)),
+    ),
+    'inverse': (
+        ('aten::inverse(Tensor self) -> Tensor', op_inverse, K_inverse, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:inverse'),)),
+        ('aten::inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_inverse__out, K_inverse__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::inverse'),)),
+    ),
+    'istft': (
+        ('aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor', op_istft, K_istft, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:istft'),)),
+    ),
     'index': (
         ('aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', op_index__Tensor, K_index__Tensor, ('dynamic_output_shape',), True, True, ()),
         ('aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)', op_index__Tensor_out, K_index__Tensor_out, (), True, True, ()),
@@ -1090,7 +1238,9 @@ FUNCTIONS = {
         'index_put': index_put,
         'index_put_': index_put_,
         'index_select': index_select,
+        'inner': inner,
         'instance_norm': instance_norm,
+        'inverse': inverse,
         'isclose': isclose,
         'isfinite': isfinite,
         'isin': isin,
@@ -1099,6 +1249,7 @@ FUNCTIONS = {
         'isneginf': isneginf,
         'isposinf': isposinf,
         'isreal': isreal,
+        'istft': istft,
     },
     'turnout.generated.nn_functional': {
         'im2col': im2col,

@@ -1289,6 +1289,90 @@ def op_layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cu
         return miss('aten::layer_norm', (input, normalized_shape, weight, bias, eps, cudnn_enable))
     return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
 
+K_lu_unpack = {}
+def op_lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+K_lu_unpack__out = {}
+def op_lu_unpack__out(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, P, L, U):
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack.out', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack.out', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys | P.keys | L.keys | U.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack.out', (LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U)
+
+K_lu_solve = {}
+def op_lu_solve(self, LU_data, LU_pivots):
+    state = DISPATCH()
+    try:
+        ks = self.keys | LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve', (self, LU_data, LU_pivots))
+    return kernel(ks, self, LU_data, LU_pivots)
+
+K_lu_solve__out = {}
+def op_lu_solve__out(self, LU_data, LU_pivots, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | LU_data.keys | LU_pivots.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve.out', (self, LU_data, LU_pivots, out))
+    return kernel(ks, self, LU_data, LU_pivots, out)
+
+K__lu_with_info = {}
+def op__lu_with_info(self, pivot=True, check_errors=True):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::_lu_with_info', 'pivot', pivot)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::_lu_with_info', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__lu_with_info[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_lu_with_info', (self, pivot, check_errors))
+    return kernel(ks, self, pivot, check_errors)
+
+K_logdet = {}
+def op_logdet(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logdet', (self,))
+    return kernel(ks, self)
+
 K__local_scalar_dense = {}
 def op__local_scalar_dense(self):
     state = DISPATCH()
@@ -1759,6 +1843,20 @@ def logcumsumexp(input, dim, *, out=None):
     return kernel(ks, input, dim)
 
 
+def logdet(input):
+    """aten::logdet"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logdet', (input,))
+    return kernel(ks, input)
+
+
 def logical_and(input, other, *, out=None):
     """aten::logical_and, aten::logical_and.out"""
     if out is not None:
@@ -1889,6 +1987,41 @@ def lt(input, other, **kwargs):
     if kernel is None:
         return P_lt(input, other)
     return kernel(ks, input, other)
+
+
+def lu_solve(input, LU_data, LU_pivots, *, out=None):
+    """aten::lu_solve, aten::lu_solve.out"""
+    if out is not None:
+        return op_lu_solve__out(input, LU_data, LU_pivots, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve', (input, LU_data, LU_pivots))
+    return kernel(ks, input, LU_data, LU_pivots)
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+    """aten::lu_unpack, aten::lu_unpack.out"""
+    if out is not None:
+        P, L, U = out_tuple('aten::lu_unpack.out', out, 3)
+        return op_lu_unpack__out(LU_data, LU_pivots, unpack_data, unpack_pivots, P=P, L=L, U=U)
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
 def leaky_relu(input, negative_slope=0.01, *, out=None):
@@ -2125,6 +2258,8 @@ class methods:
 
     logcumsumexp = op_logcumsumexp
 
+    logdet = op_logdet
+
     logical_and = op_logical_and
 
     logical_and_ = op_logical_and_
@@ -2177,6 +2312,8 @@ class methods:
         if kernel is None:
             return P_lt_(self, other)
         return kernel(ks, self, other)
+
+    lu_solve = op_lu_solve
 
     def __lt__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -2406,6 +2543,20 @@ OPERATORS = {
     'layer_norm': (
         ('aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', op_layer_norm, K_layer_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:layer_norm'),)),
     ),
+    'lu_unpack': (
+        ('aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)', op_lu_unpack, K_lu_unpack, (), True, True, ()),
+        ('aten::lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)', op_lu_unpack__out, K_lu_unpack__out, (), True, True, ()),
+    ),
+    'lu_solve': (
+        ('aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor', op_lu_solve, K_lu_solve, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:lu_solve'),)),
+        ('aten::lu_solve.out(Tensor self, Tensor LU_data, Tensor LU_pivots, *, Tensor(a!) out) -> Tensor(a!)', op_lu_solve__out, K_lu_solve__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::lu_solve'),)),
+    ),
+    '_lu_with_info': (
+        ('aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)', op__lu_with_info, K__lu_with_info, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:lu_with_info'),)),
+    ),
+    'logdet': (
+        ('aten::logdet(Tensor self) -> Tensor', op_logdet, K_logdet, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:logdet'),)),
+    ),
     '_local_scalar_dense': (
         ('aten::_local_scalar_dense(Tensor self) -> Scalar', op__local_scalar_dense, K__local_scalar_dense, ('data_dependent_output',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:local_scalar_dense'),)),
     ),
@@ -2442,6 +2593,7 @@ FUNCTIONS = {
         'logaddexp': logaddexp,
         'logaddexp2': logaddexp2,
         'logcumsumexp': logcumsumexp,
+        'logdet': logdet,
         'logical_and': logical_and,
         'logical_not': logical_not,
         'logical_or': logical_or,
@@ -2450,6 +2602,8 @@ FUNCTIONS = {
         'logit_': logit_,
         'logsumexp': logsumexp,
         'lt': lt,
+        'lu_solve': lu_solve,
+        'lu_unpack': lu_unpack,
     },
     'turnout.generated.nn_functional': {
         'leaky_relu': leaky_relu,

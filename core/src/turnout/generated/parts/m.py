@@ -967,6 +967,47 @@ def op_matmul__out(self, other, *, out):
         return miss('aten::matmul.out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_matrix_power = {}
+def op_matrix_power(self, n):
+    if n.__class__ is not int: n = as_int('aten::matrix_power', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power', (self, n))
+    return kernel(ks, self, n)
+
+K_matrix_power__out = {}
+def op_matrix_power__out(self, n, *, out):
+    if n.__class__ is not int: n = as_int('aten::matrix_power.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power.out', (self, n, out))
+    return kernel(ks, self, n, out)
+
+K_matrix_exp = {}
+def op_matrix_exp(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_exp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_exp', (self,))
+    return kernel(ks, self)
+
 K_movedim__int = {}
 def op_movedim__int(self, source, destination):
     if source.__class__ is not int: source = as_int('aten::movedim.int', 'source', source)
@@ -1221,6 +1262,37 @@ def matmul(input, other, *, out=None):
     if kernel is None:
         return miss('aten::matmul', (input, other))
     return kernel(ks, input, other)
+
+
+def matrix_exp(input):
+    """aten::matrix_exp"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_exp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_exp', (input,))
+    return kernel(ks, input)
+
+
+def matrix_power(input, n, *, out=None):
+    """aten::matrix_power, aten::matrix_power.out"""
+    if out is not None:
+        return op_matrix_power__out(input, n, out=out)
+    if n.__class__ is not int: n = as_int('aten::matrix_power', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power', (input, n))
+    return kernel(ks, input, n)
 
 
 def max(*args, **kwargs):
@@ -1683,6 +1755,10 @@ class methods:
 
     matmul = op_matmul
 
+    matrix_exp = op_matrix_exp
+
+    matrix_power = op_matrix_power
+
     def max(self, *args, **kwargs):
         return P_max(self, *args, **kwargs)
 
@@ -1975,7 +2051,7 @@ OPERATORS = {
         ('aten::max_unpool3d.out(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)', op_max_unpool3d__out, K_max_unpool3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::max_unpool3d'),)),
     ),
     'mm': (
-        ('aten::mm(Tensor self, Tensor mat2) -> Tensor', op_mm, K_mm, (), True, True, ()),
+        ('aten::mm(Tensor self, Tensor mat2) -> Tensor', op_mm, K_mm, ('core',), True, True, ()),
         ('aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', op_mm__out, K_mm__out, (), True, True, ()),
     ),
     'mv': (
@@ -1984,7 +2060,14 @@ OPERATORS = {
     ),
     'matmul': (
         ('aten::matmul(Tensor self, Tensor other) -> Tensor', op_matmul, K_matmul, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:matmul'),)),
-        ('aten::matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_matmul__out, K_matmul__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.linalg:matmul_out'),)),
+        ('aten::matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_matmul__out, K_matmul__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::matmul'),)),
+    ),
+    'matrix_power': (
+        ('aten::matrix_power(Tensor self, int n) -> Tensor', op_matrix_power, K_matrix_power, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:matrix_power'),)),
+        ('aten::matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', op_matrix_power__out, K_matrix_power__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::matrix_power'),)),
+    ),
+    'matrix_exp': (
+        ('aten::matrix_exp(Tensor self) -> Tensor', op_matrix_exp, K_matrix_exp, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:matrix_exp'),)),
     ),
     'movedim': (
         ('aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)', op_movedim__int, K_movedim__int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:movedim_int'),)),
@@ -2016,6 +2099,8 @@ FUNCTIONS = {
         'masked_fill': masked_fill,
         'masked_select': masked_select,
         'matmul': matmul,
+        'matrix_exp': matrix_exp,
+        'matrix_power': matrix_power,
         'max': max,
         'max_pool1d': max_pool1d,
         'max_pool1d_with_indices': max_pool1d_with_indices,

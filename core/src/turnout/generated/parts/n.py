@@ -24,6 +24,7 @@ P_nansum = packet('aten', 'nansum')
 P_ne = packet('aten', 'ne')
 P_norm = packet('aten', 'norm')
 P_not_equal = packet('aten', 'not_equal')
+P_nuclear_norm = packet('aten', 'nuclear_norm')
 P_ne_ = packet('aten', 'ne_')
 P_not_equal_ = packet('aten', 'not_equal_')
 
@@ -924,6 +925,64 @@ def op_native_batch_norm_backward(grad_out, input, weight, running_mean, running
         return miss('aten::native_batch_norm_backward', (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask))
     return kernel(ks, grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
 
+K_nuclear_norm = {}
+def op_nuclear_norm(self, keepdim=False):
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm', (self, keepdim))
+    return kernel(ks, self, keepdim)
+
+K_nuclear_norm__out = {}
+def op_nuclear_norm__out(self, keepdim=False, *, out):
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm.out', (self, keepdim, out))
+    return kernel(ks, self, keepdim, out)
+
+K_nuclear_norm__dim = {}
+def op_nuclear_norm__dim(self, dim, keepdim=False):
+    dim = as_ints('aten::nuclear_norm.dim', 'dim', dim, 2)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_nuclear_norm__dim_out = {}
+def op_nuclear_norm__dim_out(self, dim, keepdim=False, *, out):
+    dim = as_ints('aten::nuclear_norm.dim_out', 'dim', dim, 2)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::nuclear_norm.dim_out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nuclear_norm__dim_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nuclear_norm.dim_out', (self, dim, keepdim, out))
+    return kernel(ks, self, dim, keepdim, out)
+
 K_narrow = {}
 def op_narrow(self, dim, start, length):
     if dim.__class__ is not int: dim = as_int('aten::narrow', 'dim', dim)
@@ -1667,6 +1726,16 @@ def not_equal(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def nuclear_norm(*args, **kwargs):
+    """aten::nuclear_norm, aten::nuclear_norm.dim, aten::nuclear_norm.out, aten::nuclear_norm.dim_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_nuclear_norm(*args, **kwargs)
+
+
 def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
     """aten::nll_loss, aten::nll_loss.out"""
     if out is not None:
@@ -1991,6 +2060,12 @@ OPERATORS = {
     'native_batch_norm_backward': (
         ('aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)', op_native_batch_norm_backward, K_native_batch_norm_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:native_batch_norm_backward'),)),
     ),
+    'nuclear_norm': (
+        ('aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor', op_nuclear_norm, K_nuclear_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.matrix_norms:nuclear_norm'),)),
+        ('aten::nuclear_norm.out(Tensor self, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_nuclear_norm__out, K_nuclear_norm__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::nuclear_norm'),)),
+        ('aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor', op_nuclear_norm__dim, K_nuclear_norm__dim, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.matrix_norms:nuclear_norm_dim'),)),
+        ('aten::nuclear_norm.dim_out(Tensor self, int[2] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_nuclear_norm__dim_out, K_nuclear_norm__dim_out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::nuclear_norm.dim'),)),
+    ),
     'narrow': (
         ('aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)', op_narrow, K_narrow, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:narrow'),)),
     ),
@@ -2051,6 +2126,7 @@ FUNCTIONS = {
         'nonzero_static': nonzero_static,
         'norm': norm,
         'not_equal': not_equal,
+        'nuclear_norm': nuclear_norm,
     },
     'turnout.generated.nn_functional': {
         'nll_loss': nll_loss,

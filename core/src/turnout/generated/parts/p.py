@@ -371,6 +371,20 @@ def op_pixel_unshuffle(self, downscale_factor):
         return miss('aten::pixel_unshuffle', (self, downscale_factor))
     return kernel(ks, self, downscale_factor)
 
+K_pinverse = {}
+def op_pinverse(self, rcond=1e-15):
+    if rcond.__class__ is not float: rcond = as_float('aten::pinverse', 'rcond', rcond)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pinverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pinverse', (self, rcond))
+    return kernel(ks, self, rcond)
+
 K_permute = {}
 def op_permute(self, dims):
     dims = as_ints('aten::permute', 'dims', dims)
@@ -500,6 +514,21 @@ def permute(input, dims):
     if kernel is None:
         return miss('aten::permute', (input, dims))
     return kernel(ks, input, dims)
+
+
+def pinverse(input, rcond=1e-15):
+    """aten::pinverse"""
+    if rcond.__class__ is not float: rcond = as_float('aten::pinverse', 'rcond', rcond)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pinverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pinverse', (input, rcond))
+    return kernel(ks, input, rcond)
 
 
 def pixel_shuffle(input, upscale_factor, *, out=None):
@@ -660,6 +689,8 @@ class methods:
             return op_permute(self, spread(dims), **kwargs)
         return op_permute(self, **kwargs)
 
+    pinverse = op_pinverse
+
     def polygamma(self, n):
         return op_polygamma(n, self)
 
@@ -808,6 +839,9 @@ OPERATORS = {
         ('aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor', op_pixel_unshuffle, K_pixel_unshuffle, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:pixel_unshuffle'),)),
         ('aten::pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)', op_pixel_unshuffle__out, K_pixel_unshuffle__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::pixel_unshuffle'),)),
     ),
+    'pinverse': (
+        ('aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor', op_pinverse, K_pinverse, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.ranks:pinverse'),)),
+    ),
     'permute': (
         ('aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)', op_permute, K_permute, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:permute'),)),
     ),
@@ -820,6 +854,7 @@ FUNCTIONS = {
         'pairwise_distance': pairwise_distance,
         'pdist': pdist,
         'permute': permute,
+        'pinverse': pinverse,
         'pixel_shuffle': pixel_shuffle,
         'pixel_unshuffle': pixel_unshuffle,
         'polar': polar,

@@ -13,7 +13,7 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    packet,
+    out_tuple, packet,
 )
 
 P_quantile = packet('aten', 'quantile')
@@ -51,6 +51,34 @@ def op_quantile__scalar(self, q, dim=None, keepdim=False, *, interpolation='line
         return miss('aten::quantile.scalar', (self, q, dim, keepdim, interpolation))
     return kernel(ks, self, q, dim, keepdim, interpolation)
 
+K_qr = {}
+def op_qr(self, some=True):
+    if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_qr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::qr', (self, some))
+    return kernel(ks, self, some)
+
+K_qr__Q = {}
+def op_qr__Q(self, some=True, *, Q, R):
+    if some.__class__ is not bool: some = as_bool('aten::qr.Q', 'some', some)
+    state = DISPATCH()
+    try:
+        ks = self.keys | Q.keys | R.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_qr__Q[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::qr.Q', (self, some, Q, R))
+    return kernel(ks, self, some, Q, R)
+
 K_quantile__out = {}
 def op_quantile__out(self, q, dim=None, keepdim=False, *, interpolation='linear', out):
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::quantile.out', 'dim', dim)
@@ -85,6 +113,24 @@ def op_quantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolation='
     return kernel(ks, self, q, dim, keepdim, interpolation, out)
 
 
+def qr(input, some=True, *, out=None):
+    """aten::qr, aten::qr.Q"""
+    if out is not None:
+        Q, R = out_tuple('aten::qr.Q', out, 2)
+        return op_qr__Q(input, some, Q=Q, R=R)
+    if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_qr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::qr', (input, some))
+    return kernel(ks, input, some)
+
+
 def quantile(*args, **kwargs):
     """aten::quantile, aten::quantile.scalar, aten::quantile.out, aten::quantile.scalar_out"""
     if kwargs:
@@ -97,6 +143,8 @@ def quantile(*args, **kwargs):
 
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
+
+    qr = op_qr
 
     def quantile(self, *args, **kwargs):
         return P_quantile(self, *args, **kwargs)
@@ -111,12 +159,17 @@ OPERATORS = {
         ("aten::quantile.out(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor(a!) out) -> Tensor(a!)", op_quantile__out, K_quantile__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::quantile'),)),
         ("aten::quantile.scalar_out(Tensor self, float q, int? dim=None, bool keepdim=False, *, str interpolation='linear', Tensor(a!) out) -> Tensor(a!)", op_quantile__scalar_out, K_quantile__scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::quantile.scalar'),)),
     ),
+    'qr': (
+        ('aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)', op_qr, K_qr, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:qr'),)),
+        ('aten::qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)', op_qr__Q, K_qr__Q, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::qr'),)),
+    ),
 }
 
 
 # Public module -> its functions by name.
 FUNCTIONS = {
     'turnout': {
+        'qr': qr,
         'quantile': quantile,
     },
 }

@@ -23,6 +23,7 @@ P_sort = packet('aten', 'sort')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
 P_std_mean = packet('aten', 'std_mean')
+P_stft = packet('aten', 'stft')
 P_sub = packet('aten', 'sub')
 P_subtract = packet('aten', 'subtract')
 P_sum = packet('aten', 'sum')
@@ -1076,6 +1077,108 @@ def op_softmax__int_out(self, dim, dtype=None, *, out):
         return miss('aten::softmax.int_out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
 
+K_svd = {}
+def op_svd(self, some=True, compute_uv=True):
+    if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd', (self, some, compute_uv))
+    return kernel(ks, self, some, compute_uv)
+
+K_svd__U = {}
+def op_svd__U(self, some=True, compute_uv=True, *, U, S, V):
+    if some.__class__ is not bool: some = as_bool('aten::svd.U', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd.U', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = self.keys | U.keys | S.keys | V.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd__U[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd.U', (self, some, compute_uv, U, S, V))
+    return kernel(ks, self, some, compute_uv, U, S, V)
+
+K_slogdet = {}
+def op_slogdet(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet', (self,))
+    return kernel(ks, self)
+
+K_slogdet__out = {}
+def op_slogdet__out(self, *, sign, logabsdet):
+    state = DISPATCH()
+    try:
+        ks = self.keys | sign.keys | logabsdet.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet.out', (self, sign, logabsdet))
+    return kernel(ks, self, sign, logabsdet)
+
+K_stft = {}
+def op_stft(self, n_fft, hop_length=None, win_length=None, window=None, normalized=False, onesided=None, return_complex=None, align_to_window=None):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::stft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::stft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::stft', 'win_length', win_length)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::stft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::stft', 'onesided', onesided)
+    if return_complex is not None and return_complex.__class__ is not bool: return_complex = as_bool('aten::stft', 'return_complex', return_complex)
+    if align_to_window is not None and align_to_window.__class__ is not bool: align_to_window = as_bool('aten::stft', 'align_to_window', align_to_window)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stft', (self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+
+K_stft__center = {}
+def op_stft__center(self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::stft.center', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::stft.center', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::stft.center', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::stft.center', 'center', center)
+    if pad_mode.__class__ is not str: pad_mode = as_str('aten::stft.center', 'pad_mode', pad_mode)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::stft.center', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::stft.center', 'onesided', onesided)
+    if return_complex is not None and return_complex.__class__ is not bool: return_complex = as_bool('aten::stft.center', 'return_complex', return_complex)
+    if align_to_window is not None and align_to_window.__class__ is not bool: align_to_window = as_bool('aten::stft.center', 'align_to_window', align_to_window)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stft__center[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stft.center', (self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
+
 K_squeeze = {}
 def op_squeeze(self):
     state = DISPATCH()
@@ -1919,6 +2022,23 @@ def slice(input, dim=0, start=None, end=None, step=1):
     return kernel(ks, input, dim, start, end, step)
 
 
+def slogdet(input, *, out=None):
+    """aten::slogdet, aten::slogdet.out"""
+    if out is not None:
+        sign, logabsdet = out_tuple('aten::slogdet.out', out, 2)
+        return op_slogdet__out(input, sign=sign, logabsdet=logabsdet)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet', (input,))
+    return kernel(ks, input)
+
+
 def softmax(input, dim, dtype=None, *, out=None):
     """aten::softmax.int, aten::softmax.int_out"""
     if out is not None:
@@ -2099,6 +2219,14 @@ def std_mean(*args, **kwargs):
     return P_std_mean(*args, **kwargs)
 
 
+def stft(*args, **kwargs):
+    """aten::stft, aten::stft.center"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_stft(*args, **kwargs)
+
+
 def sub(input, other, *args, **kwargs):
     """aten::sub.Tensor, aten::sub.Scalar, aten::sub.out, aten::sub.Scalar_out"""
     if args or kwargs:
@@ -2151,6 +2279,25 @@ def sum(input, *args, **kwargs):
     if kernel is None:
         return P_sum(input)
     return kernel(ks, input, None)
+
+
+def svd(input, some=True, compute_uv=True, *, out=None):
+    """aten::svd, aten::svd.U"""
+    if out is not None:
+        U, S, V = out_tuple('aten::svd.U', out, 3)
+        return op_svd__U(input, some, compute_uv, U=U, S=S, V=V)
+    if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd', (input, some, compute_uv))
+    return kernel(ks, input, some, compute_uv)
 
 
 def silu(input, *, out=None):
@@ -2261,6 +2408,8 @@ class methods:
 
     slice = op_slice__Tensor
 
+    slogdet = op_slogdet
+
     softmax = op_softmax__int
 
     def sort(self, *args, **kwargs):
@@ -2298,6 +2447,9 @@ class methods:
         if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_std(self, *args, **kwargs)
+
+    def stft(self, *args, **kwargs):
+        return P_stft(self, *args, **kwargs)
 
     def sub(self, other, *args, **kwargs):
         if args or kwargs:
@@ -2370,6 +2522,8 @@ class methods:
         if kernel is None:
             return P_sum(self)
         return kernel(ks, self, None)
+
+    svd = op_svd
 
     def __sub__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -2562,6 +2716,18 @@ OPERATORS = {
         ('aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', op_softmax__int, K_softmax__int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.softmax:softmax'),)),
         ('aten::softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', op_softmax__int_out, K_softmax__int_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.softmax:softmax_out'),)),
     ),
+    'svd': (
+        ('aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)', op_svd, K_svd, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:svd'),)),
+        ('aten::svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V)', op_svd__U, K_svd__U, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::svd'),)),
+    ),
+    'slogdet': (
+        ('aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)', op_slogdet, K_slogdet, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:slogdet'),)),
+        ('aten::slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)', op_slogdet__out, K_slogdet__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::slogdet'),)),
+    ),
+    'stft': (
+        ('aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', op_stft, K_stft, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:stft'),)),
+        ('aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', op_stft__center, K_stft__center, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:stft_center'),)),
+    ),
     'squeeze': (
         ('aten::squeeze(Tensor(a) self) -> Tensor(a)', op_squeeze, K_squeeze, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:squeeze'),)),
         ('aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)', op_squeeze__dim, K_squeeze__dim, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:squeeze_dim'),)),
@@ -2642,6 +2808,7 @@ FUNCTIONS = {
         'sinh': sinh,
         'sinh_': sinh_,
         'slice': slice,
+        'slogdet': slogdet,
         'softmax': softmax,
         'sort': sort,
         'split': split,
@@ -2654,9 +2821,11 @@ FUNCTIONS = {
         'stack': stack,
         'std': std,
         'std_mean': std_mean,
+        'stft': stft,
         'sub': sub,
         'subtract': subtract,
         'sum': sum,
+        'svd': svd,
     },
     'turnout.generated.nn_functional': {
         'silu': silu,

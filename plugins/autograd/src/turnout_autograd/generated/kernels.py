@@ -162,6 +162,27 @@ from turnout_autograd.layer_formulas import (
     upsample_trilinear3d,
     upsample_trilinear3d_backward,
 )
+from turnout_autograd.linalg_formulas import (
+    cholesky_grad,
+    det_grad,
+    eig_grad,
+    eigh_grad,
+    fft_c2c_grad,
+    fft_c2r_grad,
+    fft_r2c_grad,
+    inverse_grad,
+    linalg_cross,
+    lstsq_grad,
+    lu_factor_grad,
+    lu_unpack_grad,
+    matrix_exp_grad,
+    pinv_grad,
+    qr_grad,
+    slogdet_grad,
+    solve_grad,
+    solve_triangular_grad,
+    svd_grad,
+)
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh
@@ -5759,6 +5780,32 @@ class DotBackward0(Node):
         node.self = FREED
 
 
+class VdotBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version')
+    op_name = 'aten::vdot'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            grad_self = conj(grad) * other
+        grad_other = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = grad * self
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
 class AddmmBackward0(Node):
     __slots__ = ('beta', 'mat2', 'mat2_version', 'alpha', 'mat1', 'mat1_version', 'metas')
     op_name = 'aten::addmm'
@@ -5798,6 +5845,528 @@ class AddmmBackward0(Node):
     def release(node):
         node.mat2 = FREED
         node.mat1 = FREED
+
+
+class AddmvBackward0(Node):
+    __slots__ = ('beta', 'vec', 'vec_version', 'alpha', 'mat', 'mat_version', 'metas')
+    op_name = 'aten::addmv'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            beta = node.beta
+            grad_self = scaled(grad, beta)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_mat = None
+        if edges[1] is not None:
+            vec = node.vec
+            s = vec.storage
+            if (vec.ver if s is None else s.ver) != node.vec_version:
+                spoiled(node, 'vec', vec, node.vec_version)
+            alpha = node.alpha
+            grad_mat = scaled(grad.unsqueeze(1) * conj(vec), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_mat = fit(grad_mat, metas[1])
+        grad_vec = None
+        if edges[2] is not None:
+            mat = node.mat
+            s = mat.storage
+            if (mat.ver if s is None else s.ver) != node.mat_version:
+                spoiled(node, 'mat', mat, node.mat_version)
+            alpha = node.alpha
+            grad_vec = scaled(conj(mat).t().mv(grad), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_vec = fit(grad_vec, metas[2])
+        return grad_self, grad_mat, grad_vec
+
+    def release(node):
+        node.vec = FREED
+        node.mat = FREED
+
+
+class BaddbmmBackward0(Node):
+    __slots__ = ('beta', 'batch2', 'batch2_version', 'alpha', 'batch1', 'batch1_version', 'metas')
+    op_name = 'aten::baddbmm'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            beta = node.beta
+            grad_self = scaled(grad, beta)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_batch1 = None
+        if edges[1] is not None:
+            batch2 = node.batch2
+            s = batch2.storage
+            if (batch2.ver if s is None else s.ver) != node.batch2_version:
+                spoiled(node, 'batch2', batch2, node.batch2_version)
+            alpha = node.alpha
+            grad_batch1 = scaled(grad.bmm(conj(batch2).transpose(1, 2)), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_batch1 = fit(grad_batch1, metas[1])
+        grad_batch2 = None
+        if edges[2] is not None:
+            batch1 = node.batch1
+            s = batch1.storage
+            if (batch1.ver if s is None else s.ver) != node.batch1_version:
+                spoiled(node, 'batch1', batch1, node.batch1_version)
+            alpha = node.alpha
+            grad_batch2 = scaled(conj(batch1).transpose(1, 2).bmm(grad), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_batch2 = fit(grad_batch2, metas[2])
+        return grad_self, grad_batch1, grad_batch2
+
+    def release(node):
+        node.batch2 = FREED
+        node.batch1 = FREED
+
+
+class LinalgCrossBackward0(Node):
+    __slots__ = ('other', 'other_version', 'dim', 'self', 'self_version', 'metas')
+    op_name = 'aten::linalg_cross'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            dim = node.dim
+            grad_self = linalg_cross(conj(other), grad, dim=dim)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            dim = node.dim
+            grad_other = linalg_cross(grad, conj(self), dim=dim)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class LinalgPinvBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result', 'metas')
+    op_name = 'aten::linalg_pinv.atol_rtol_tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = pinv_grad(grad, self, result)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgCholeskyExBackward0(Node):
+    __slots__ = ('upper', 'L')
+    op_name = 'aten::linalg_cholesky_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        L = node.L.tensor(node, 'L')
+        upper = node.upper
+        grad_self = cholesky_grad(grad, L, upper)
+        return grad_self
+
+    def release(node):
+        node.L = FREED_OUTPUT
+
+
+class LinalgLuFactorExBackward0(Node):
+    __slots__ = ('LU', 'pivots', 'pivots_version')
+    op_name = 'aten::linalg_lu_factor_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        LU = node.LU.tensor(node, 'LU')
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        grad_A = lu_factor_grad(grad, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.LU = FREED_OUTPUT
+        node.pivots = FREED
+
+
+class LinalgLdlFactorExBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::linalg_ldl_factor_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'the factors of LDL have no formula; differentiate a solver instead')
+        return grad_self
+
+
+class LinalgLdlSolveBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::linalg_ldl_solve'
+
+    def backward(node, grad, edges):
+        grad_LD = None
+        if edges[0] is not None:
+            refuse(node, 'LD', 'the factors of LDL have no formula; use linalg.solve')
+        grad_B = None
+        if edges[1] is not None:
+            refuse(node, 'B', 'the factors of LDL have no formula; use linalg.solve')
+        return grad_LD, grad_B
+
+
+class LinalgSvdBackward0(Node):
+    __slots__ = ('A', 'A_version', 'S', 'U', 'Vh', 'count')
+    op_name = 'aten::_linalg_svd'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        S = node.S.tensor(node, 'S')
+        U = node.U.tensor(node, 'U')
+        Vh = node.Vh.tensor(node, 'Vh')
+        grad_A = svd_grad(grads, A, U, S, Vh)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.S = FREED_OUTPUT
+        node.U = FREED_OUTPUT
+        node.Vh = FREED_OUTPUT
+
+
+class LinalgEighBackward0(Node):
+    __slots__ = ('A', 'A_version', 'UPLO', 'eigenvalues', 'eigenvectors', 'count')
+    op_name = 'aten::_linalg_eigh'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        eigenvalues = node.eigenvalues.tensor(node, 'eigenvalues')
+        eigenvectors = node.eigenvectors.tensor(node, 'eigenvectors')
+        UPLO = node.UPLO
+        grad_A = eigh_grad(grads, A, UPLO, eigenvalues, eigenvectors)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.eigenvalues = FREED_OUTPUT
+        node.eigenvectors = FREED_OUTPUT
+
+
+class LinalgEigBackward0(Node):
+    __slots__ = ('self_dtype', 'eigenvalues', 'eigenvectors', 'count')
+    op_name = 'aten::linalg_eig'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        eigenvalues = node.eigenvalues.tensor(node, 'eigenvalues')
+        eigenvectors = node.eigenvectors.tensor(node, 'eigenvectors')
+        self_dtype = node.self_dtype
+        grad_self = eig_grad(grads, eigenvalues, eigenvectors, self_dtype.is_complex)
+        return grad_self
+
+    def release(node):
+        node.eigenvalues = FREED_OUTPUT
+        node.eigenvectors = FREED_OUTPUT
+
+
+class LinalgQrBackward0(Node):
+    __slots__ = ('A_shape', 'mode', 'Q', 'R', 'count')
+    op_name = 'aten::linalg_qr'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        Q = node.Q.tensor(node, 'Q')
+        R = node.R.tensor(node, 'R')
+        A_shape = node.A_shape
+        mode = node.mode
+        grad_A = qr_grad(grads, Q, R, mode, A_shape)
+        return grad_A
+
+    def release(node):
+        node.Q = FREED_OUTPUT
+        node.R = FREED_OUTPUT
+
+
+class GeqrfBackward0(Node):
+    __slots__ = ('count',)
+    op_name = 'aten::geqrf'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        refuse(node, 'self', 'reflections have no formula; use linalg.qr')
+        return grad_self
+
+
+class LinalgSolveTriangularBackward0(Node):
+    __slots__ = ('self', 'self_version', 'left', 'unitriangular', 'upper', 'result', 'metas')
+    op_name = 'aten::linalg_solve_triangular'
+
+    def backward(node, grad, edges):
+        grad_self = grad_B = None
+        if edges[0] is not None or edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            left = node.left
+            unitriangular = node.unitriangular
+            upper = node.upper
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_self, grad_B = solve_triangular_grad(grad, self, result, upper, left, unitriangular, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_B is not None: grad_B = fit(grad_B, metas[1])
+        return grad_self, grad_B
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LuUnpackBackward0(Node):
+    __slots__ = ('LU_data_shape', 'metas', 'count')
+    op_name = 'aten::lu_unpack'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        LU_data_shape = node.LU_data_shape
+        grad_LU_data = lu_unpack_grad(grads, LU_data_shape)
+        metas = node.metas
+        if metas is not None:
+            grad_LU_data = fit(grad_LU_data, metas[0])
+        return grad_LU_data
+
+
+class LinalgMatrixExpBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::linalg_matrix_exp'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = matrix_exp_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class LinalgDetBackward0(Node):
+    __slots__ = ('A', 'A_version', 'LU', 'LU_version', 'pivots', 'pivots_version', 'result')
+    op_name = 'aten::_linalg_det'
+    unary = True
+
+    def backward(node, grad, edges):
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        LU = check_saved(node, 'LU', node.LU, node.LU_version)
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        result = node.result.tensor(node, 'result')
+        grad_A = det_grad(grad, A, result, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgSlogdetBackward0(Node):
+    __slots__ = ('A', 'A_version', 'LU', 'LU_version', 'pivots', 'pivots_version', 'sign', 'count')
+    op_name = 'aten::_linalg_slogdet'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        LU = check_saved(node, 'LU', node.LU, node.LU_version)
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        sign = node.sign.tensor(node, 'sign')
+        grad_A = slogdet_grad(grads, A, sign, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.sign = FREED_OUTPUT
+
+
+class LinalgSolveExBackward0(Node):
+    __slots__ = ('A', 'A_version', 'B', 'B_version', 'left', 'LU', 'LU_version', 'pivots', 'pivots_version', 'result', 'metas')
+    op_name = 'aten::_linalg_solve_ex'
+
+    def backward(node, grad, edges):
+        grad_A = grad_B = None
+        if edges[0] is not None or edges[1] is not None:
+            A = node.A
+            s = A.storage
+            if (A.ver if s is None else s.ver) != node.A_version:
+                spoiled(node, 'A', A, node.A_version)
+            B = node.B
+            s = B.storage
+            if (B.ver if s is None else s.ver) != node.B_version:
+                spoiled(node, 'B', B, node.B_version)
+            LU = check_saved(node, 'LU', node.LU, node.LU_version)
+            pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+            result = node.result.tensor(node, 'result')
+            left = node.left
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_A, grad_B = solve_grad(grad, A, B, result, LU, pivots, left, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_A is not None: grad_A = fit(grad_A, metas[0])
+                if grad_B is not None: grad_B = fit(grad_B, metas[1])
+        return grad_A, grad_B
+
+    def release(node):
+        node.A = FREED
+        node.B = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgInvExBackward0(Node):
+    __slots__ = ('inverse',)
+    op_name = 'aten::linalg_inv_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        inverse = node.inverse.tensor(node, 'inverse')
+        grad_A = inverse_grad(grad, inverse)
+        return grad_A
+
+    def release(node):
+        node.inverse = FREED_OUTPUT
+
+
+class LinalgLstsqBackward0(Node):
+    __slots__ = ('b', 'b_version', 'self', 'self_version', 'solution', 'metas', 'count')
+    op_name = 'aten::linalg_lstsq'
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        grad_self = grad_b = None
+        if edges[0] is not None or edges[1] is not None:
+            b = node.b
+            s = b.storage
+            if (b.ver if s is None else s.ver) != node.b_version:
+                spoiled(node, 'b', b, node.b_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            solution = node.solution.tensor(node, 'solution')
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_self, grad_b = lstsq_grad(grads, self, b, solution, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_b is not None: grad_b = fit(grad_b, metas[1])
+        return grad_self, grad_b
+
+    def release(node):
+        node.b = FREED
+        node.self = FREED
+        node.solution = FREED_OUTPUT
+
+
+class FftR2cBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'normalization', 'onesided')
+    op_name = 'aten::_fft_r2c'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dim = node.dim
+        normalization = node.normalization
+        onesided = node.onesided
+        grad_self = fft_r2c_grad(grad, dim, normalization, onesided, self_shape[dim[-1]])
+        return grad_self
+
+
+class FftC2rBackward0(Node):
+    __slots__ = ('dim', 'normalization')
+    op_name = 'aten::_fft_c2r'
+    unary = True
+
+    def backward(node, grad, edges):
+        dim = node.dim
+        normalization = node.normalization
+        grad_self = fft_c2r_grad(grad, dim, normalization)
+        return grad_self
+
+
+class FftC2cBackward0(Node):
+    __slots__ = ('dim', 'forward', 'normalization')
+    op_name = 'aten::_fft_c2c'
+    unary = True
+
+    def backward(node, grad, edges):
+        dim = node.dim
+        forward = node.forward
+        normalization = node.normalization
+        grad_self = fft_c2c_grad(grad, dim, normalization, forward)
+        return grad_self
 
 
 class ViewBackward0(Node):
@@ -22420,6 +22989,48 @@ def kernel_of_dot(op):
     return kernel
 
 
+def kernel_of_vdot(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = VdotBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        if tracks_other:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::vdot'
+    return kernel
+
+
 def kernel_of_addmm(op):
     cache = op.cache
     resolve = op.resolve
@@ -22516,6 +23127,1056 @@ def kernel_of_addmm_(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::addmm_'
+    return kernel
+
+
+def kernel_of_addmv(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mat, vec, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if mat.view_of is not None: refresh(mat)
+        tracks_mat = mat.gmask & enabled
+        if vec.view_of is not None: refresh(vec)
+        tracks_vec = vec.gmask & enabled
+        tracked = tracks_self | tracks_mat | tracks_vec
+        if not tracked:
+            return call(below, self, mat, vec, beta, alpha)
+        node = AddmvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_mat:
+            node.vec = vec
+            s = vec.storage
+            node.vec_version = vec.ver if s is None else s.ver
+        if tracks_mat or tracks_vec:
+            node.alpha = alpha
+        if tracks_vec:
+            node.mat = mat
+            s = mat.storage
+            node.mat_version = mat.ver if s is None else s.ver
+        result = call(below, self, mat, vec, beta, alpha)
+        node.metas = unlike(result, self, mat, vec)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::addmv'
+    return kernel
+
+
+def kernel_of_addmv_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mat, vec, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if mat.view_of is not None: refresh(mat)
+        tracks_mat = mat.gmask & enabled
+        if vec.view_of is not None: refresh(vec)
+        tracks_vec = vec.gmask & enabled
+        tracked = tracks_self | tracks_mat | tracks_vec
+        if not tracked:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.dtype.category < FLOAT:
+            return call(below, self, mat, vec, beta, alpha)
+        admit('aten::addmv_', self, tracked)
+        node = AddmvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_mat:
+            node.vec = vec
+            s = vec.storage
+            node.vec_version = vec.ver if s is None else s.ver
+        if tracks_mat or tracks_vec:
+            node.alpha = alpha
+        if tracks_vec:
+            node.mat = mat
+            s = mat.storage
+            node.mat_version = mat.ver if s is None else s.ver
+        call(below, self, mat, vec, beta, alpha)
+        node.metas = unlike(self, self, mat, vec)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::addmv_'
+    return kernel
+
+
+def kernel_of_baddbmm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, batch1, batch2, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if batch1.view_of is not None: refresh(batch1)
+        tracks_batch1 = batch1.gmask & enabled
+        if batch2.view_of is not None: refresh(batch2)
+        tracks_batch2 = batch2.gmask & enabled
+        tracked = tracks_self | tracks_batch1 | tracks_batch2
+        if not tracked:
+            return call(below, self, batch1, batch2, beta, alpha)
+        node = BaddbmmBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_batch1:
+            node.batch2 = batch2
+            s = batch2.storage
+            node.batch2_version = batch2.ver if s is None else s.ver
+        if tracks_batch1 or tracks_batch2:
+            node.alpha = alpha
+        if tracks_batch2:
+            node.batch1 = batch1
+            s = batch1.storage
+            node.batch1_version = batch1.ver if s is None else s.ver
+        result = call(below, self, batch1, batch2, beta, alpha)
+        node.metas = unlike(result, self, batch1, batch2)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::baddbmm'
+    return kernel
+
+
+def kernel_of_baddbmm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, batch1, batch2, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if batch1.view_of is not None: refresh(batch1)
+        tracks_batch1 = batch1.gmask & enabled
+        if batch2.view_of is not None: refresh(batch2)
+        tracks_batch2 = batch2.gmask & enabled
+        tracked = tracks_self | tracks_batch1 | tracks_batch2
+        if not tracked:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.dtype.category < FLOAT:
+            return call(below, self, batch1, batch2, beta, alpha)
+        admit('aten::baddbmm_', self, tracked)
+        node = BaddbmmBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_batch1:
+            node.batch2 = batch2
+            s = batch2.storage
+            node.batch2_version = batch2.ver if s is None else s.ver
+        if tracks_batch1 or tracks_batch2:
+            node.alpha = alpha
+        if tracks_batch2:
+            node.batch1 = batch1
+            s = batch1.storage
+            node.batch1_version = batch1.ver if s is None else s.ver
+        call(below, self, batch1, batch2, beta, alpha)
+        node.metas = unlike(self, self, batch1, batch2)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::baddbmm_'
+    return kernel
+
+
+def kernel_of_linalg_cross(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other, dim)
+        node = LinalgCrossBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.dim = dim
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        if tracks_other:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other, dim)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_cross'
+    return kernel
+
+
+def kernel_of_linalg_pinv_atol_rtol_tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, atol, rtol, hermitian):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, atol, rtol, hermitian)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, atol, rtol, hermitian)
+        node = LinalgPinvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, atol, rtol, hermitian)
+        node.metas = unlike(result, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_pinv.atol_rtol_tensor'
+    return kernel
+
+
+def kernel_of_linalg_cholesky_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, upper, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, upper, check_errors)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, upper, check_errors)
+        node = LinalgCholeskyExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.upper = upper
+        result = call(below, self, upper, check_errors)
+        result_0, result_1 = result
+        node.L = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_cholesky_ex'
+    return kernel
+
+
+def kernel_of_linalg_lu_factor_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, pivot, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, pivot, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, pivot, check_errors)
+        node = LinalgLuFactorExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        result = call(below, A, pivot, check_errors)
+        result_0, result_1, result_2 = result
+        node.LU = Kept(result_0, tracked)
+        node.pivots = result_1
+        node.pivots_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_lu_factor_ex'
+    return kernel
+
+
+def kernel_of_linalg_ldl_factor_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, hermitian, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, hermitian, check_errors)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, hermitian, check_errors)
+        node = LinalgLdlFactorExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, hermitian, check_errors)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_ldl_factor_ex'
+    return kernel
+
+
+def kernel_of_linalg_ldl_solve(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, LD, pivots, B, hermitian):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, LD, pivots, B, hermitian)
+        if LD.view_of is not None: refresh(LD)
+        tracks_LD = LD.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_LD | tracks_B
+        if not tracked:
+            return call(below, LD, pivots, B, hermitian)
+        node = LinalgLdlSolveBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((LD.node or LD) if tracks_LD else None, (B.node or B) if tracks_B else None)
+        result = call(below, LD, pivots, B, hermitian)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_ldl_solve'
+    return kernel
+
+
+def kernel_of__linalg_svd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, full_matrices, compute_uv, driver):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, full_matrices, compute_uv, driver)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, full_matrices, compute_uv, driver)
+        node = LinalgSvdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A, full_matrices, compute_uv, driver)
+        result_0, result_1, result_2 = result
+        node.S = Kept(result_1, tracked)
+        node.U = Kept(result_0, tracked)
+        node.Vh = Kept(result_2, tracked)
+        node.count = 3
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        attach(result_2, Output(node, 2), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_svd'
+    return kernel
+
+
+def kernel_of__linalg_eigh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, UPLO, compute_v):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, UPLO, compute_v)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, UPLO, compute_v)
+        node = LinalgEighBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        node.UPLO = UPLO
+        result = call(below, A, UPLO, compute_v)
+        result_0, result_1 = result
+        node.eigenvalues = Kept(result_0, tracked)
+        node.eigenvectors = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_eigh'
+    return kernel
+
+
+def kernel_of_linalg_eig(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LinalgEigBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_dtype = self.dtype
+        result = call(below, self)
+        result_0, result_1 = result
+        node.eigenvalues = Kept(result_0, tracked)
+        node.eigenvectors = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_eig'
+    return kernel
+
+
+def kernel_of_linalg_qr(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, mode)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, mode)
+        node = LinalgQrBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A_shape = A.array.shape
+        node.mode = mode
+        result = call(below, A, mode)
+        result_0, result_1 = result
+        node.Q = Kept(result_0, tracked)
+        node.R = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_qr'
+    return kernel
+
+
+def kernel_of_geqrf(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = GeqrfBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result_0, result_1 = result
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::geqrf'
+    return kernel
+
+
+def kernel_of_linalg_solve_triangular(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, B, upper, left, unitriangular):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, B, upper, left, unitriangular)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_self | tracks_B
+        if not tracked:
+            return call(below, self, B, upper, left, unitriangular)
+        node = LinalgSolveTriangularBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (B.node or B) if tracks_B else None)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.left = left
+        node.unitriangular = unitriangular
+        node.upper = upper
+        result = call(below, self, B, upper, left, unitriangular)
+        if tracks_self and self.node is not None or tracks_B and B.node is not None:
+            a = self.array
+            b = B.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is B.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, B)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_solve_triangular'
+    return kernel
+
+
+def kernel_of_lu_unpack(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        if LU_data.view_of is not None: refresh(LU_data)
+        tracks_LU_data = LU_data.gmask & enabled
+        tracked = tracks_LU_data
+        if not tracked:
+            return call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        node = LuUnpackBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (LU_data.node or LU_data,)
+        node.LU_data_shape = LU_data.array.shape
+        result = call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_1, LU_data)
+        node.count = 2
+        attach(result_1, Output(node, 0), tracked)
+        attach(result_2, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::lu_unpack'
+    return kernel
+
+
+def kernel_of_linalg_matrix_exp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LinalgMatrixExpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_matrix_exp'
+    return kernel
+
+
+def kernel_of__linalg_det(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A)
+        node = LinalgDetBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A)
+        result_0, result_1, result_2 = result
+        node.LU = result_1
+        node.LU_version = result_1.version()
+        node.pivots = result_2
+        node.pivots_version = result_2.version()
+        node.result = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_det'
+    return kernel
+
+
+def kernel_of__linalg_slogdet(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A)
+        node = LinalgSlogdetBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A)
+        result_0, result_1, result_2, result_3 = result
+        node.LU = result_2
+        node.LU_version = result_2.version()
+        node.pivots = result_3
+        node.pivots_version = result_3.version()
+        node.sign = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_slogdet'
+    return kernel
+
+
+def kernel_of__linalg_solve_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, B, left, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, B, left, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_A | tracks_B
+        if not tracked:
+            return call(below, A, B, left, check_errors)
+        node = LinalgSolveExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((A.node or A) if tracks_A else None, (B.node or B) if tracks_B else None)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        node.B = B
+        s = B.storage
+        node.B_version = B.ver if s is None else s.ver
+        node.left = left
+        result = call(below, A, B, left, check_errors)
+        result_0, result_1, result_2, result_3 = result
+        if tracks_A and A.node is not None or tracks_B and B.node is not None:
+            a = A.array
+            b = B.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and A.device is B.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(A, B)
+        else:
+            node.metas = None
+        node.LU = result_1
+        node.LU_version = result_1.version()
+        node.pivots = result_2
+        node.pivots_version = result_2.version()
+        node.result = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_solve_ex'
+    return kernel
+
+
+def kernel_of_linalg_inv_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, check_errors)
+        node = LinalgInvExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        result = call(below, A, check_errors)
+        result_0, result_1 = result
+        node.inverse = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_inv_ex'
+    return kernel
+
+
+def kernel_of_linalg_lstsq(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, b, rcond, driver):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, b, rcond, driver)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if b.view_of is not None: refresh(b)
+        tracks_b = b.gmask & enabled
+        tracked = tracks_self | tracks_b
+        if not tracked:
+            return call(below, self, b, rcond, driver)
+        node = LinalgLstsqBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (b.node or b) if tracks_b else None)
+        node.b = b
+        s = b.storage
+        node.b_version = b.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, b, rcond, driver)
+        result_0, result_1, result_2, result_3 = result
+        if tracks_self and self.node is not None or tracks_b and b.node is not None:
+            a = self.array
+            b = b.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is b.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, b)
+        else:
+            node.metas = None
+        node.solution = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_lstsq'
+    return kernel
+
+
+def kernel_of__fft_r2c(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, onesided):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, onesided)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, onesided)
+        node = FftR2cBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.normalization = normalization
+        node.onesided = onesided
+        result = call(below, self, dim, normalization, onesided)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_r2c'
+    return kernel
+
+
+def kernel_of__fft_c2r(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, last_dim_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, last_dim_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, last_dim_size)
+        node = FftC2rBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        node.normalization = normalization
+        result = call(below, self, dim, normalization, last_dim_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_c2r'
+    return kernel
+
+
+def kernel_of__fft_c2c(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, forward):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, forward)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, forward)
+        node = FftC2cBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        node.forward = forward
+        node.normalization = normalization
+        result = call(below, self, dim, normalization, forward)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_c2c'
     return kernel
 
 
@@ -25346,8 +27007,35 @@ KERNELS = {
     'aten::bmm': kernel_of_bmm,
     'aten::mv': kernel_of_mv,
     'aten::dot': kernel_of_dot,
+    'aten::vdot': kernel_of_vdot,
     'aten::addmm': kernel_of_addmm,
     'aten::addmm_': kernel_of_addmm_,
+    'aten::addmv': kernel_of_addmv,
+    'aten::addmv_': kernel_of_addmv_,
+    'aten::baddbmm': kernel_of_baddbmm,
+    'aten::baddbmm_': kernel_of_baddbmm_,
+    'aten::linalg_cross': kernel_of_linalg_cross,
+    'aten::linalg_pinv.atol_rtol_tensor': kernel_of_linalg_pinv_atol_rtol_tensor,
+    'aten::linalg_cholesky_ex': kernel_of_linalg_cholesky_ex,
+    'aten::linalg_lu_factor_ex': kernel_of_linalg_lu_factor_ex,
+    'aten::linalg_ldl_factor_ex': kernel_of_linalg_ldl_factor_ex,
+    'aten::linalg_ldl_solve': kernel_of_linalg_ldl_solve,
+    'aten::_linalg_svd': kernel_of__linalg_svd,
+    'aten::_linalg_eigh': kernel_of__linalg_eigh,
+    'aten::linalg_eig': kernel_of_linalg_eig,
+    'aten::linalg_qr': kernel_of_linalg_qr,
+    'aten::geqrf': kernel_of_geqrf,
+    'aten::linalg_solve_triangular': kernel_of_linalg_solve_triangular,
+    'aten::lu_unpack': kernel_of_lu_unpack,
+    'aten::linalg_matrix_exp': kernel_of_linalg_matrix_exp,
+    'aten::_linalg_det': kernel_of__linalg_det,
+    'aten::_linalg_slogdet': kernel_of__linalg_slogdet,
+    'aten::_linalg_solve_ex': kernel_of__linalg_solve_ex,
+    'aten::linalg_inv_ex': kernel_of_linalg_inv_ex,
+    'aten::linalg_lstsq': kernel_of_linalg_lstsq,
+    'aten::_fft_r2c': kernel_of__fft_r2c,
+    'aten::_fft_c2r': kernel_of__fft_c2r,
+    'aten::_fft_c2c': kernel_of__fft_c2c,
     'aten::view': kernel_of_view,
     'aten::transpose.int': kernel_of_transpose_int,
     'aten::t': kernel_of_t,
