@@ -13,48 +13,76 @@ from turnout.bindings import (
 )
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
-    miss,
+    as_str, miss,
 )
 from turnout.generated.operators import (
-    abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out, amax__out as op_amax__out,
-    amin__out as op_amin__out, argmax__out as op_argmax__out, argmin__out as op_argmin__out,
-    atan2__out as op_atan2__out, bitwise_not__out as op_bitwise_not__out, bmm__out as op_bmm__out,
-    cat__out as op_cat__out, ceil__out as op_ceil__out, clone__out as op_clone__out, cos__out as op_cos__out,
-    cumsum__out as op_cumsum__out, dot__out as op_dot__out, erf__out as op_erf__out, exp__out as op_exp__out,
-    expm1__out as op_expm1__out, flip__out as op_flip__out, floor__out as op_floor__out, full__out as op_full__out,
-    gather__out as op_gather__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
-    index_put__out as op_index_put__out, index_select__out as op_index_select__out, isnan__out as op_isnan__out,
+    abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out,
+    alias_copy__out as op_alias_copy__out, amax__out as op_amax__out, amin__out as op_amin__out,
+    argmax__out as op_argmax__out, argmin__out as op_argmin__out, as_strided_copy__out as op_as_strided_copy__out,
+    as_strided_scatter__out as op_as_strided_scatter__out, atan2__out as op_atan2__out,
+    bitwise_not__out as op_bitwise_not__out, block_diag__out as op_block_diag__out, bmm__out as op_bmm__out,
+    cat__out as op_cat__out, ceil__out as op_ceil__out, clone__out as op_clone__out,
+    column_stack__out as op_column_stack__out, concat__out as op_concat__out, concatenate__out as op_concatenate__out,
+    copy__out as op_copy__out, cos__out as op_cos__out, cumsum__out as op_cumsum__out,
+    detach_copy__out as op_detach_copy__out, diag__out as op_diag__out, diag_embed__out as op_diag_embed__out,
+    diagonal_copy__out as op_diagonal_copy__out, diagonal_scatter__out as op_diagonal_scatter__out,
+    dot__out as op_dot__out, dstack__out as op_dstack__out, erf__out as op_erf__out, exp__out as op_exp__out,
+    expand_copy__out as op_expand_copy__out, expm1__out as op_expm1__out, flip__out as op_flip__out,
+    floor__out as op_floor__out, full__out as op_full__out, gather__out as op_gather__out,
+    hstack__out as op_hstack__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
+    index_copy__out as op_index_copy__out, index_put__out as op_index_put__out,
+    index_reduce__out as op_index_reduce__out, index_select__out as op_index_select__out, isnan__out as op_isnan__out,
     lerp__Scalar_out as op_lerp__Scalar_out, linspace__out as op_linspace__out, log1p__out as op_log1p__out,
     log__out as op_log__out, log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
     logical_not__out as op_logical_not__out, logical_or__out as op_logical_or__out,
-    logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out, matmul__out as op_matmul__out,
-    maximum__out as op_maximum__out, minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
-    native_dropout__out as op_native_dropout__out, neg__out as op_neg__out, nonzero__out as op_nonzero__out,
-    ones__out as op_ones__out, outer__out as op_outer__out, reciprocal__out as op_reciprocal__out,
-    relu__out as op_relu__out, round__out as op_round__out, rsqrt__out as op_rsqrt__out,
-    scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out,
+    logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out,
+    masked_scatter__out as op_masked_scatter__out, matmul__out as op_matmul__out, maximum__out as op_maximum__out,
+    minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
+    narrow_copy__out as op_narrow_copy__out, native_dropout__out as op_native_dropout__out, neg__out as op_neg__out,
+    nonzero__out as op_nonzero__out, ones__out as op_ones__out, outer__out as op_outer__out,
+    permute_copy__out as op_permute_copy__out, put__out as op_put__out, reciprocal__out as op_reciprocal__out,
+    relu__out as op_relu__out, roll__out as op_roll__out, rot90__out as op_rot90__out, round__out as op_round__out,
+    row_stack__out as op_row_stack__out, rsqrt__out as op_rsqrt__out, scalar_tensor__out as op_scalar_tensor__out,
+    scatter_add__out as op_scatter_add__out, scatter_reduce__two_out as op_scatter_reduce__two_out,
+    select_copy__int_out as op_select_copy__int_out, select_scatter__out as op_select_scatter__out,
     sigmoid__out as op_sigmoid__out, sign__out as op_sign__out, sin__out as op_sin__out,
-    softmax__int_out as op_softmax__int_out, sqrt__out as op_sqrt__out, stack__out as op_stack__out,
+    slice_copy__Tensor_out as op_slice_copy__Tensor_out, slice_scatter__out as op_slice_scatter__out,
+    softmax__int_out as op_softmax__int_out, split_copy__Tensor_out as op_split_copy__Tensor_out,
+    split_with_sizes_copy__out as op_split_with_sizes_copy__out, sqrt__out as op_sqrt__out,
+    stack__out as op_stack__out, t_copy__out as op_t_copy__out, take__out as op_take__out,
     take_along_dim__out as op_take_along_dim__out, tanh__out as op_tanh__out, topk__values as op_topk__values,
-    tril__out as op_tril__out, triu__out as op_triu__out, trunc__out as op_trunc__out, zeros__out as op_zeros__out,
+    transpose_copy__int_out as op_transpose_copy__int_out, tril__out as op_tril__out, triu__out as op_triu__out,
+    trunc__out as op_trunc__out, unbind_copy__int_out as op_unbind_copy__int_out,
+    unfold_copy__out as op_unfold_copy__out, unsafe_split__Tensor_out as op_unsafe_split__Tensor_out,
+    unsafe_split_with_sizes__out as op_unsafe_split_with_sizes__out, unsqueeze_copy__out as op_unsqueeze_copy__out,
+    view_copy__out as op_view_copy__out, vstack__out as op_vstack__out, zeros__out as op_zeros__out,
 )
 from turnout.generated.operators import (
-    K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_alias, K_all, K_amax, K_amin, K_any, K_argmax, K_argmin,
-    K_as_strided, K_atan2, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor,
-    K_bitwise_xor__Tensor, K_bmm, K_cat, K_ceil, K_ceil_, K_chunk, K_clone, K_cos, K_cos_, K_cumsum, K_detach,
-    K_diagonal, K_div__Tensor, K_dot, K_dropout, K_dropout_, K_embedding, K_empty__memory_format, K_empty_like,
-    K_empty_strided, K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor,
-    K_flatten__using_ints, K_flip, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather, K_ge__Tensor,
-    K_gt__Tensor, K_index__Tensor, K_index_add, K_index_put, K_index_put_, K_index_select, K_isnan, K_layer_norm,
-    K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int, K_logical_and,
-    K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor, K_masked_select,
-    K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor, K_mv, K_narrow, K_native_dropout, K_ne__Tensor, K_neg,
-    K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute, K_pow__Tensor_Tensor, K_prod, K_rand_like,
-    K_randn_like, K_reciprocal, K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_round, K_round_,
-    K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_select__int, K_sigmoid, K_sigmoid_, K_sign,
-    K_sin, K_sin_, K_slice__Tensor, K_softmax__int, K_split__Tensor, K_split_with_sizes, K_sqrt, K_sqrt_, K_squeeze,
-    K_stack, K_sub__Tensor, K_sum, K_t, K_take_along_dim, K_tanh, K_tanh_, K_topk, K_transpose__int, K_tril, K_triu,
-    K_trunc, K_trunc_, K_unbind__int, K_unsqueeze, K_zero_, K_zeros, K_zeros_like,
+    K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_adjoint, K_alias, K_alias_copy, K_all, K_amax, K_amin, K_any,
+    K_argmax, K_argmin, K_as_strided, K_as_strided_copy, K_as_strided_scatter, K_atan2, K_bernoulli,
+    K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor, K_bitwise_xor__Tensor, K_block_diag, K_bmm,
+    K_broadcast_tensors, K_broadcast_to, K_cartesian_prod, K_cat, K_ceil, K_ceil_, K_chunk, K_clone, K_column_stack,
+    K_combinations, K_concat, K_concatenate, K_copy, K_cos, K_cos_, K_cumsum, K_detach, K_detach_copy, K_diag,
+    K_diag_embed, K_diagflat, K_diagonal, K_diagonal_copy, K_diagonal_scatter, K_div__Tensor, K_dot, K_dropout,
+    K_dropout_, K_dstack, K_embedding, K_empty__memory_format, K_empty_like, K_empty_strided, K_eq__Tensor, K_erf,
+    K_erf_, K_exp, K_exp_, K_expand_copy, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor, K_flatten__using_ints,
+    K_flip, K_fliplr, K_flipud, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather, K_ge__Tensor,
+    K_gt__Tensor, K_hstack, K_index__Tensor, K_index_add, K_index_copy, K_index_put, K_index_put_, K_index_reduce,
+    K_index_select, K_is_complex, K_is_floating_point, K_is_nonzero, K_is_same_size, K_is_signed, K_isnan,
+    K_layer_norm, K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int,
+    K_logical_and, K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor,
+    K_masked_scatter, K_masked_select, K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor, K_mv,
+    K_narrow_copy, K_native_dropout, K_ne__Tensor, K_neg, K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute,
+    K_permute_copy, K_pow__Tensor_Tensor, K_prod, K_put, K_rand_like, K_randn_like, K_ravel, K_reciprocal,
+    K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_roll, K_rot90, K_round, K_round_, K_row_stack,
+    K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_scatter_reduce__two, K_select__int,
+    K_select_copy__int, K_select_scatter, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_, K_slice__Tensor,
+    K_slice_copy__Tensor, K_slice_scatter, K_softmax__int, K_split_copy__Tensor, K_split_with_sizes,
+    K_split_with_sizes_copy, K_sqrt, K_sqrt_, K_squeeze, K_squeeze_copy, K_stack, K_sub__Tensor, K_sum, K_swapaxes,
+    K_swapdims, K_sym_numel, K_sym_size__int, K_sym_stride__int, K_t, K_t_copy, K_take, K_take_along_dim, K_tanh,
+    K_tanh_, K_tile, K_topk, K_transpose__int, K_transpose_copy__int, K_tril, K_triu, K_trunc, K_trunc_, K_unbind__int,
+    K_unbind_copy__int, K_unflatten__int, K_unfold_copy, K_unsafe_chunk, K_unsafe_split__Tensor,
+    K_unsafe_split_with_sizes, K_unsqueeze, K_unsqueeze_copy, K_view_copy, K_vstack, K_zero_, K_zeros, K_zeros_like,
 )
 
 P_add = packet('aten', 'add')
@@ -62,6 +90,9 @@ P_all = packet('aten', 'all')
 P_any = packet('aten', 'any')
 P_arange = packet('aten', 'arange')
 P_argsort = packet('aten', 'argsort')
+P_atleast_1d = packet('aten', 'atleast_1d')
+P_atleast_2d = packet('aten', 'atleast_2d')
+P_atleast_3d = packet('aten', 'atleast_3d')
 P_bernoulli = packet('aten', 'bernoulli')
 P_bitwise_and = packet('aten', 'bitwise_and')
 P_bitwise_or = packet('aten', 'bitwise_or')
@@ -69,6 +100,7 @@ P_bitwise_xor = packet('aten', 'bitwise_xor')
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
 P_div = packet('aten', 'div')
+P_dsplit = packet('aten', 'dsplit')
 P_eq = packet('aten', 'eq')
 P_eye = packet('aten', 'eye')
 P_fill = packet('aten', 'fill')
@@ -76,14 +108,19 @@ P_fill_ = packet('aten', 'fill_')
 P_floor_divide = packet('aten', 'floor_divide')
 P_ge = packet('aten', 'ge')
 P_gt = packet('aten', 'gt')
+P_hsplit = packet('aten', 'hsplit')
+P_index_fill = packet('aten', 'index_fill')
 P_le = packet('aten', 'le')
 P_lt = packet('aten', 'lt')
 P_masked_fill = packet('aten', 'masked_fill')
 P_max = packet('aten', 'max')
 P_mean = packet('aten', 'mean')
+P_meshgrid = packet('aten', 'meshgrid')
 P_min = packet('aten', 'min')
+P_moveaxis = packet('aten', 'moveaxis')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
+P_narrow = packet('aten', 'narrow')
 P_ne = packet('aten', 'ne')
 P_pow = packet('aten', 'pow')
 P_prod = packet('aten', 'prod')
@@ -92,14 +129,19 @@ P_randint = packet('aten', 'randint')
 P_randn = packet('aten', 'randn')
 P_randperm = packet('aten', 'randperm')
 P_remainder = packet('aten', 'remainder')
+P_repeat_interleave = packet('aten', 'repeat_interleave')
 P_rsub = packet('aten', 'rsub')
 P_scatter = packet('aten', 'scatter')
 P_sort = packet('aten', 'sort')
+P_split = packet('aten', 'split')
 P_squeeze = packet('aten', 'squeeze')
+P_squeeze_copy = packet('aten', 'squeeze_copy')
 P_std = packet('aten', 'std')
 P_sub = packet('aten', 'sub')
 P_sum = packet('aten', 'sum')
+P_tensor_split = packet('aten', 'tensor_split')
 P_var = packet('aten', 'var')
+P_vsplit = packet('aten', 'vsplit')
 P_where = packet('aten', 'where')
 
 
@@ -186,6 +228,20 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     return kernel(ks, input, mat1, mat2, beta, alpha)
 
 
+def adjoint(input):
+    """aten::adjoint"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adjoint[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adjoint', (input,))
+    return kernel(ks, input)
+
+
 def alias(input):
     """aten::alias"""
     state = DISPATCH()
@@ -197,6 +253,22 @@ def alias(input):
         kernel = None
     if kernel is None:
         return miss('aten::alias', (input,))
+    return kernel(ks, input)
+
+
+def alias_copy(input, *, out=None):
+    """aten::alias_copy, aten::alias_copy.out"""
+    if out is not None:
+        return op_alias_copy__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_alias_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::alias_copy', (input,))
     return kernel(ks, input)
 
 
@@ -342,6 +414,44 @@ def as_strided(input, size, stride, storage_offset=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
+def as_strided_copy(input, size, stride, storage_offset=None, *, out=None):
+    """aten::as_strided_copy, aten::as_strided_copy.out"""
+    if out is not None:
+        return op_as_strided_copy__out(input, size, stride, storage_offset, out=out)
+    size = as_ints('aten::as_strided_copy', 'size', size)
+    stride = as_ints('aten::as_strided_copy', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_copy', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_copy', (input, size, stride, storage_offset))
+    return kernel(ks, input, size, stride, storage_offset)
+
+
+def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
+    """aten::as_strided_scatter, aten::as_strided_scatter.out"""
+    if out is not None:
+        return op_as_strided_scatter__out(input, src, size, stride, storage_offset, out=out)
+    size = as_ints('aten::as_strided_scatter', 'size', size)
+    stride = as_ints('aten::as_strided_scatter', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_scatter', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_scatter', (input, src, size, stride, storage_offset))
+    return kernel(ks, input, src, size, stride, storage_offset)
+
+
 def atan2(input, other, *, out=None):
     """aten::atan2, aten::atan2.out"""
     if out is not None:
@@ -356,6 +466,30 @@ def atan2(input, other, *, out=None):
     if kernel is None:
         return miss('aten::atan2', (input, other))
     return kernel(ks, input, other)
+
+
+def atleast_1d(*args, **kwargs):
+    """aten::atleast_1d, aten::atleast_1d.Sequence"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_atleast_1d(*args, **kwargs)
+
+
+def atleast_2d(*args, **kwargs):
+    """aten::atleast_2d, aten::atleast_2d.Sequence"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_atleast_2d(*args, **kwargs)
+
+
+def atleast_3d(*args, **kwargs):
+    """aten::atleast_3d, aten::atleast_3d.Sequence"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_atleast_3d(*args, **kwargs)
 
 
 def bernoulli(input, *args, **kwargs):
@@ -446,6 +580,25 @@ def bitwise_xor(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def block_diag(tensors, *, out=None):
+    """aten::block_diag, aten::block_diag.out"""
+    if out is not None:
+        return op_block_diag__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::block_diag', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_block_diag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::block_diag', (tensors,))
+    return kernel(ks, tensors)
+
+
 def bmm(input, mat2, *, out=None):
     """aten::bmm, aten::bmm.out"""
     if out is not None:
@@ -460,6 +613,55 @@ def bmm(input, mat2, *, out=None):
     if kernel is None:
         return miss('aten::bmm', (input, mat2))
     return kernel(ks, input, mat2)
+
+
+def broadcast_tensors(tensors):
+    """aten::broadcast_tensors"""
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::broadcast_tensors', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_broadcast_tensors[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::broadcast_tensors', (tensors,))
+    return kernel(ks, tensors)
+
+
+def broadcast_to(input, size):
+    """aten::broadcast_to"""
+    size = as_ints('aten::broadcast_to', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_broadcast_to[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::broadcast_to', (input, size))
+    return kernel(ks, input, size)
+
+
+def cartesian_prod(tensors):
+    """aten::cartesian_prod"""
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cartesian_prod', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cartesian_prod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cartesian_prod', (tensors,))
+    return kernel(ks, tensors)
 
 
 def cat(tensors, dim=0, *, out=None):
@@ -562,6 +764,98 @@ def clone(input, *, memory_format=None, out=None):
     return kernel(ks, input, memory_format)
 
 
+def column_stack(tensors, *, out=None):
+    """aten::column_stack, aten::column_stack.out"""
+    if out is not None:
+        return op_column_stack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::column_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_column_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::column_stack', (tensors,))
+    return kernel(ks, tensors)
+
+
+def combinations(input, r=2, with_replacement=False):
+    """aten::combinations"""
+    if r.__class__ is not int: r = as_int('aten::combinations', 'r', r)
+    if with_replacement.__class__ is not bool: with_replacement = as_bool('aten::combinations', 'with_replacement', with_replacement)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_combinations[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::combinations', (input, r, with_replacement))
+    return kernel(ks, input, r, with_replacement)
+
+
+def concat(tensors, dim=0, *, out=None):
+    """aten::concat, aten::concat.out"""
+    if out is not None:
+        return op_concat__out(tensors, dim, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concat', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concat', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concat', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+
+def concatenate(tensors, dim=0, *, out=None):
+    """aten::concatenate, aten::concatenate.out"""
+    if out is not None:
+        return op_concatenate__out(tensors, dim, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concatenate', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concatenate', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concatenate[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concatenate', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+
+def copy(input, src, non_blocking=False, *, out=None):
+    """aten::copy, aten::copy.out"""
+    if out is not None:
+        return op_copy__out(input, src, non_blocking, out=out)
+    if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy', 'non_blocking', non_blocking)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copy', (input, src, non_blocking))
+    return kernel(ks, input, src, non_blocking)
+
+
 def cos(input, *, out=None):
     """aten::cos, aten::cos.out"""
     if out is not None:
@@ -624,6 +918,73 @@ def detach(input):
     return kernel(ks, input)
 
 
+def detach_copy(input, *, out=None):
+    """aten::detach_copy, aten::detach_copy.out"""
+    if out is not None:
+        return op_detach_copy__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_detach_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::detach_copy', (input,))
+    return kernel(ks, input)
+
+
+def diag(input, diagonal=0, *, out=None):
+    """aten::diag, aten::diag.out"""
+    if out is not None:
+        return op_diag__out(input, diagonal, out=out)
+    if diagonal.__class__ is not int: diagonal = as_int('aten::diag', 'diagonal', diagonal)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diag', (input, diagonal))
+    return kernel(ks, input, diagonal)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
+    """aten::diag_embed, aten::diag_embed.out"""
+    if out is not None:
+        return op_diag_embed__out(input, offset, dim1, dim2, out=out)
+    if offset.__class__ is not int: offset = as_int('aten::diag_embed', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diag_embed', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diag_embed', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diag_embed[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diag_embed', (input, offset, dim1, dim2))
+    return kernel(ks, input, offset, dim1, dim2)
+
+
+def diagflat(input, offset=0):
+    """aten::diagflat"""
+    if offset.__class__ is not int: offset = as_int('aten::diagflat', 'offset', offset)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagflat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagflat', (input, offset))
+    return kernel(ks, input, offset)
+
+
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """aten::diagonal"""
     if offset.__class__ is not int: offset = as_int('aten::diagonal', 'offset', offset)
@@ -639,6 +1000,44 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     if kernel is None:
         return miss('aten::diagonal', (input, offset, dim1, dim2))
     return kernel(ks, input, offset, dim1, dim2)
+
+
+def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, out=None):
+    """aten::diagonal_copy, aten::diagonal_copy.out"""
+    if out is not None:
+        return op_diagonal_copy__out(input, offset, dim1, dim2, out=out)
+    if offset.__class__ is not int: offset = as_int('aten::diagonal_copy', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_copy', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_copy', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagonal_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagonal_copy', (input, offset, dim1, dim2))
+    return kernel(ks, input, offset, dim1, dim2)
+
+
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
+    """aten::diagonal_scatter, aten::diagonal_scatter.out"""
+    if out is not None:
+        return op_diagonal_scatter__out(input, src, offset, dim1, dim2, out=out)
+    if offset.__class__ is not int: offset = as_int('aten::diagonal_scatter', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_scatter', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_scatter', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagonal_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagonal_scatter', (input, src, offset, dim1, dim2))
+    return kernel(ks, input, src, offset, dim1, dim2)
 
 
 def div(input, other, **kwargs):
@@ -705,6 +1104,33 @@ def dropout_(input, p, train):
     if kernel is None:
         return miss('aten::dropout_', (input, p, train))
     return kernel(ks, input, p, train)
+
+
+def dsplit(*args, **kwargs):
+    """aten::dsplit.int, aten::dsplit.array"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_dsplit(*args, **kwargs)
+
+
+def dstack(tensors, *, out=None):
+    """aten::dstack, aten::dstack.out"""
+    if out is not None:
+        return op_dstack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::dstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dstack', (tensors,))
+    return kernel(ks, tensors)
 
 
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
@@ -864,6 +1290,24 @@ def exp_(input):
     return kernel(ks, input)
 
 
+def expand_copy(input, size, *, implicit=False, out=None):
+    """aten::expand_copy, aten::expand_copy.out"""
+    if out is not None:
+        return op_expand_copy__out(input, size, implicit=implicit, out=out)
+    size = as_ints('aten::expand_copy', 'size', size)
+    if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy', 'implicit', implicit)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_expand_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::expand_copy', (input, size, implicit))
+    return kernel(ks, input, size, implicit)
+
+
 def expm1(input, *, out=None):
     """aten::expm1, aten::expm1.out"""
     if out is not None:
@@ -968,6 +1412,34 @@ def flip(input, dims, *, out=None):
     if kernel is None:
         return miss('aten::flip', (input, dims))
     return kernel(ks, input, dims)
+
+
+def fliplr(input):
+    """aten::fliplr"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fliplr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fliplr', (input,))
+    return kernel(ks, input)
+
+
+def flipud(input):
+    """aten::flipud"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_flipud[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::flipud', (input,))
+    return kernel(ks, input)
 
 
 def floor(input, *, out=None):
@@ -1113,6 +1585,33 @@ def gt(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def hsplit(*args, **kwargs):
+    """aten::hsplit.int, aten::hsplit.array"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_hsplit(*args, **kwargs)
+
+
+def hstack(tensors, *, out=None):
+    """aten::hstack, aten::hstack.out"""
+    if out is not None:
+        return op_hstack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack', (tensors,))
+    return kernel(ks, tensors)
+
+
 def index(input, indices, *, out=None):
     """aten::index.Tensor, aten::index.Tensor_out"""
     if out is not None:
@@ -1149,6 +1648,33 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     if kernel is None:
         return miss('aten::index_add', (input, dim, index, source, alpha))
     return kernel(ks, input, dim, index, source, alpha)
+
+
+def index_copy(input, dim, index, source, *, out=None):
+    """aten::index_copy, aten::index_copy.out"""
+    if out is not None:
+        return op_index_copy__out(input, dim, index, source, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::index_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_copy', (input, dim, index, source))
+    return kernel(ks, input, dim, index, source)
+
+
+def index_fill(*args, **kwargs):
+    """aten::index_fill.int_Scalar and 3 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_index_fill(*args, **kwargs)
 
 
 def index_put(input, indices, values, accumulate=False, *, out=None):
@@ -1191,6 +1717,25 @@ def index_put_(input, indices, values, accumulate=False):
     return kernel(ks, input, indices, values, accumulate)
 
 
+def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+    """aten::index_reduce, aten::index_reduce.out"""
+    if out is not None:
+        return op_index_reduce__out(input, dim, index, source, reduce, include_self=include_self, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::index_reduce', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::index_reduce', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = input.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_reduce', (input, dim, index, source, reduce, include_self))
+    return kernel(ks, input, dim, index, source, reduce, include_self)
+
+
 def index_select(input, dim, index, *, out=None):
     """aten::index_select, aten::index_select.out"""
     if out is not None:
@@ -1206,6 +1751,76 @@ def index_select(input, dim, index, *, out=None):
     if kernel is None:
         return miss('aten::index_select', (input, dim, index))
     return kernel(ks, input, dim, index)
+
+
+def is_complex(input):
+    """aten::is_complex"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_complex', (input,))
+    return kernel(ks, input)
+
+
+def is_floating_point(input):
+    """aten::is_floating_point"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_floating_point[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_floating_point', (input,))
+    return kernel(ks, input)
+
+
+def is_nonzero(input):
+    """aten::is_nonzero"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_nonzero[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_nonzero', (input,))
+    return kernel(ks, input)
+
+
+def is_same_size(input, other):
+    """aten::is_same_size"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_same_size[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_same_size', (input, other))
+    return kernel(ks, input, other)
+
+
+def is_signed(input):
+    """aten::is_signed"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_signed[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_signed', (input,))
+    return kernel(ks, input)
 
 
 def isnan(input, *, out=None):
@@ -1499,6 +2114,22 @@ def masked_fill(input, mask, value, **kwargs):
     return kernel(ks, input, mask, value)
 
 
+def masked_scatter(input, mask, source, *, out=None):
+    """aten::masked_scatter, aten::masked_scatter.out"""
+    if out is not None:
+        return op_masked_scatter__out(input, mask, source, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | mask.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_masked_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::masked_scatter', (input, mask, source))
+    return kernel(ks, input, mask, source)
+
+
 def masked_select(input, mask):
     """aten::masked_select"""
     state = DISPATCH()
@@ -1575,6 +2206,11 @@ def mean(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def meshgrid(*args, **kwargs):
+    """aten::meshgrid, aten::meshgrid.indexing"""
+    return P_meshgrid(*args, **kwargs)
+
+
 def min(*args, **kwargs):
     """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min"""
     if kwargs:
@@ -1619,6 +2255,14 @@ def mm(input, mat2, *, out=None):
     return kernel(ks, input, mat2)
 
 
+def moveaxis(*args, **kwargs):
+    """aten::moveaxis.int, aten::moveaxis.intlist"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_moveaxis(*args, **kwargs)
+
+
 def movedim(*args, **kwargs):
     """aten::movedim.int, aten::movedim.intlist"""
     if kwargs:
@@ -1661,20 +2305,30 @@ def mv(input, vec, *, out=None):
     return kernel(ks, input, vec)
 
 
-def narrow(input, dim, start, length):
-    """aten::narrow"""
-    if dim.__class__ is not int: dim = as_int('aten::narrow', 'dim', dim)
-    if start.__class__ is not int: start = as_int('aten::narrow', 'start', start)
-    if length.__class__ is not int: length = as_int('aten::narrow', 'length', length)
+def narrow(*args, **kwargs):
+    """aten::narrow, aten::narrow.Tensor"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_narrow(*args, **kwargs)
+
+
+def narrow_copy(input, dim, start, length, *, out=None):
+    """aten::narrow_copy, aten::narrow_copy.out"""
+    if out is not None:
+        return op_narrow_copy__out(input, dim, start, length, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::narrow_copy', 'dim', dim)
+    if start.__class__ is not int: start = as_int('aten::narrow_copy', 'start', start)
+    if length.__class__ is not int: length = as_int('aten::narrow_copy', 'length', length)
     state = DISPATCH()
     try:
         ks = input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_narrow[ks]
+        kernel = K_narrow_copy[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::narrow', (input, dim, start, length))
+        return miss('aten::narrow_copy', (input, dim, start, length))
     return kernel(ks, input, dim, start, length)
 
 
@@ -1838,6 +2492,23 @@ def permute(input, dims):
     return kernel(ks, input, dims)
 
 
+def permute_copy(input, dims, *, out=None):
+    """aten::permute_copy, aten::permute_copy.out"""
+    if out is not None:
+        return op_permute_copy__out(input, dims, out=out)
+    dims = as_ints('aten::permute_copy', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_permute_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::permute_copy', (input, dims))
+    return kernel(ks, input, dims)
+
+
 def pow(input, exponent, **kwargs):
     """aten::pow.Tensor_Tensor and 5 other overloads"""
     if kwargs:
@@ -1872,6 +2543,23 @@ def prod(input, *args, **kwargs):
     if kernel is None:
         return P_prod(input)
     return kernel(ks, input, None)
+
+
+def put(input, index, source, accumulate=False, *, out=None):
+    """aten::put, aten::put.out"""
+    if out is not None:
+        return op_put__out(input, index, source, accumulate, out=out)
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = input.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put', (input, index, source, accumulate))
+    return kernel(ks, input, index, source, accumulate)
 
 
 @with_requires_grad
@@ -1945,6 +2633,20 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
 def randperm(*args, **kwargs):
     """aten::randperm, aten::randperm.generator"""
     return P_randperm(*args, **kwargs)
+
+
+def ravel(input):
+    """aten::ravel"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ravel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ravel', (input,))
+    return kernel(ks, input)
 
 
 def reciprocal(input, *, out=None):
@@ -2025,6 +2727,16 @@ def remainder(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def repeat_interleave(*args, **kwargs):
+    """aten::repeat_interleave.Tensor and 3 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_repeat_interleave(*args, **kwargs)
+
+
 def reshape(input, shape):
     """aten::reshape"""
     shape = as_ints('aten::reshape', 'shape', shape)
@@ -2038,6 +2750,42 @@ def reshape(input, shape):
     if kernel is None:
         return miss('aten::reshape', (input, shape))
     return kernel(ks, input, shape)
+
+
+def roll(input, shifts, dims=(), *, out=None):
+    """aten::roll, aten::roll.out"""
+    if out is not None:
+        return op_roll__out(input, shifts, dims, out=out)
+    shifts = as_ints('aten::roll', 'shifts', shifts, 1)
+    dims = as_ints('aten::roll', 'dims', dims, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_roll[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::roll', (input, shifts, dims))
+    return kernel(ks, input, shifts, dims)
+
+
+def rot90(input, k=1, dims=(0, 1), *, out=None):
+    """aten::rot90, aten::rot90.out"""
+    if out is not None:
+        return op_rot90__out(input, k, dims, out=out)
+    if k.__class__ is not int: k = as_int('aten::rot90', 'k', k)
+    dims = as_ints('aten::rot90', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rot90[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rot90', (input, k, dims))
+    return kernel(ks, input, k, dims)
 
 
 def round(input, *, out=None):
@@ -2068,6 +2816,25 @@ def round_(input):
     if kernel is None:
         return miss('aten::round_', (input,))
     return kernel(ks, input)
+
+
+def row_stack(tensors, *, out=None):
+    """aten::row_stack, aten::row_stack.out"""
+    if out is not None:
+        return op_row_stack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::row_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_row_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::row_stack', (tensors,))
+    return kernel(ks, tensors)
 
 
 def rsqrt(input, *, out=None):
@@ -2140,7 +2907,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, o
 
 
 def scatter(*args, **kwargs):
-    """aten::scatter.src, aten::scatter.value, aten::scatter.src_out, aten::scatter.value_out"""
+    """aten::scatter.src and 7 other overloads"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -2166,6 +2933,25 @@ def scatter_add(input, dim, index, src, *, out=None):
     return kernel(ks, input, dim, index, src)
 
 
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+    """aten::scatter_reduce.two, aten::scatter_reduce.two_out"""
+    if out is not None:
+        return op_scatter_reduce__two_out(input, dim, index, src, reduce, include_self=include_self, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = input.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce__two[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce.two', (input, dim, index, src, reduce, include_self))
+    return kernel(ks, input, dim, index, src, reduce, include_self)
+
+
 def select(input, dim, index):
     """aten::select.int"""
     if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
@@ -2180,6 +2966,42 @@ def select(input, dim, index):
     if kernel is None:
         return miss('aten::select.int', (input, dim, index))
     return kernel(ks, input, dim, index)
+
+
+def select_copy(input, dim, index, *, out=None):
+    """aten::select_copy.int, aten::select_copy.int_out"""
+    if out is not None:
+        return op_select_copy__int_out(input, dim, index, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::select_copy.int', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_copy.int', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_copy.int', (input, dim, index))
+    return kernel(ks, input, dim, index)
+
+
+def select_scatter(input, src, dim, index, *, out=None):
+    """aten::select_scatter, aten::select_scatter.out"""
+    if out is not None:
+        return op_select_scatter__out(input, src, dim, index, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::select_scatter', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_scatter', (input, src, dim, index))
+    return kernel(ks, input, src, dim, index)
 
 
 def sigmoid(input, *, out=None):
@@ -2276,6 +3098,46 @@ def slice(input, dim=0, start=None, end=None, step=1):
     return kernel(ks, input, dim, start, end, step)
 
 
+def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None):
+    """aten::slice_copy.Tensor, aten::slice_copy.Tensor_out"""
+    if out is not None:
+        return op_slice_copy__Tensor_out(input, dim, start, end, step, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::slice_copy.Tensor', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_copy.Tensor', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_copy.Tensor', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_copy.Tensor', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_copy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_copy.Tensor', (input, dim, start, end, step))
+    return kernel(ks, input, dim, start, end, step)
+
+
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
+    """aten::slice_scatter, aten::slice_scatter.out"""
+    if out is not None:
+        return op_slice_scatter__out(input, src, dim, start, end, step, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::slice_scatter', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_scatter', (input, src, dim, start, end, step))
+    return kernel(ks, input, src, dim, start, end, step)
+
+
 def softmax(input, dim, dtype=None, *, out=None):
     """aten::softmax.int, aten::softmax.int_out"""
     if out is not None:
@@ -2306,19 +3168,29 @@ def sort(*args, **kwargs):
     return P_sort(*args, **kwargs)
 
 
-def split(input, split_size, dim=0):
-    """aten::split.Tensor"""
-    if split_size.__class__ is not int: split_size = as_int('aten::split.Tensor', 'split_size', split_size)
-    if dim.__class__ is not int: dim = as_int('aten::split.Tensor', 'dim', dim)
+def split(*args, **kwargs):
+    """aten::split.Tensor, aten::split.sizes"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_split(*args, **kwargs)
+
+
+def split_copy(input, split_size, dim=0, *, out=None):
+    """aten::split_copy.Tensor, aten::split_copy.Tensor_out"""
+    if out is not None:
+        return op_split_copy__Tensor_out(input, split_size, dim, out=out)
+    if split_size.__class__ is not int: split_size = as_int('aten::split_copy.Tensor', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split_copy.Tensor', 'dim', dim)
     state = DISPATCH()
     try:
         ks = input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_split__Tensor[ks]
+        kernel = K_split_copy__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::split.Tensor', (input, split_size, dim))
+        return miss('aten::split_copy.Tensor', (input, split_size, dim))
     return kernel(ks, input, split_size, dim)
 
 
@@ -2335,6 +3207,24 @@ def split_with_sizes(input, split_sizes, dim=0):
         kernel = None
     if kernel is None:
         return miss('aten::split_with_sizes', (input, split_sizes, dim))
+    return kernel(ks, input, split_sizes, dim)
+
+
+def split_with_sizes_copy(input, split_sizes, dim=0, *, out=None):
+    """aten::split_with_sizes_copy, aten::split_with_sizes_copy.out"""
+    if out is not None:
+        return op_split_with_sizes_copy__out(input, split_sizes, dim, out=out)
+    split_sizes = as_ints('aten::split_with_sizes_copy', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::split_with_sizes_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_with_sizes_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_with_sizes_copy', (input, split_sizes, dim))
     return kernel(ks, input, split_sizes, dim)
 
 
@@ -2381,6 +3271,24 @@ def squeeze(input, *args, **kwargs):
         kernel = None
     if kernel is None:
         return P_squeeze(input)
+    return kernel(ks, input)
+
+
+def squeeze_copy(input, *args, **kwargs):
+    """aten::squeeze_copy and 5 other overloads"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_squeeze_copy(input, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_squeeze_copy(input)
     return kernel(ks, input)
 
 
@@ -2450,6 +3358,82 @@ def sum(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def swapaxes(input, axis0, axis1):
+    """aten::swapaxes"""
+    if axis0.__class__ is not int: axis0 = as_int('aten::swapaxes', 'axis0', axis0)
+    if axis1.__class__ is not int: axis1 = as_int('aten::swapaxes', 'axis1', axis1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapaxes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapaxes', (input, axis0, axis1))
+    return kernel(ks, input, axis0, axis1)
+
+
+def swapdims(input, dim0, dim1):
+    """aten::swapdims"""
+    if dim0.__class__ is not int: dim0 = as_int('aten::swapdims', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::swapdims', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapdims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapdims', (input, dim0, dim1))
+    return kernel(ks, input, dim0, dim1)
+
+
+def sym_numel(input):
+    """aten::sym_numel"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_numel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_numel', (input,))
+    return kernel(ks, input)
+
+
+def sym_size(input, dim):
+    """aten::sym_size.int"""
+    if dim.__class__ is not int: dim = as_int('aten::sym_size.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_size__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_size.int', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def sym_stride(input, dim):
+    """aten::sym_stride.int"""
+    if dim.__class__ is not int: dim = as_int('aten::sym_stride.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_stride__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_stride.int', (input, dim))
+    return kernel(ks, input, dim)
+
+
 def t(input):
     """aten::t"""
     state = DISPATCH()
@@ -2462,6 +3446,38 @@ def t(input):
     if kernel is None:
         return miss('aten::t', (input,))
     return kernel(ks, input)
+
+
+def t_copy(input, *, out=None):
+    """aten::t_copy, aten::t_copy.out"""
+    if out is not None:
+        return op_t_copy__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_t_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::t_copy', (input,))
+    return kernel(ks, input)
+
+
+def take(input, index, *, out=None):
+    """aten::take, aten::take.out"""
+    if out is not None:
+        return op_take__out(input, index, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_take[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::take', (input, index))
+    return kernel(ks, input, index)
 
 
 def take_along_dim(input, indices, dim=None, *, out=None):
@@ -2511,6 +3527,29 @@ def tanh_(input):
     return kernel(ks, input)
 
 
+def tensor_split(*args, **kwargs):
+    """aten::tensor_split.sections and 2 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_tensor_split(*args, **kwargs)
+
+
+def tile(input, dims):
+    """aten::tile"""
+    dims = as_ints('aten::tile', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tile[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tile', (input, dims))
+    return kernel(ks, input, dims)
+
+
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """aten::topk, aten::topk.values"""
     if out is not None:
@@ -2545,6 +3584,24 @@ def transpose(input, dim0, dim1):
         kernel = None
     if kernel is None:
         return miss('aten::transpose.int', (input, dim0, dim1))
+    return kernel(ks, input, dim0, dim1)
+
+
+def transpose_copy(input, dim0, dim1, *, out=None):
+    """aten::transpose_copy.int, aten::transpose_copy.int_out"""
+    if out is not None:
+        return op_transpose_copy__int_out(input, dim0, dim1, out=out)
+    if dim0.__class__ is not int: dim0 = as_int('aten::transpose_copy.int', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::transpose_copy.int', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_transpose_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::transpose_copy.int', (input, dim0, dim1))
     return kernel(ks, input, dim0, dim1)
 
 
@@ -2627,6 +3684,110 @@ def unbind(input, dim=0):
     return kernel(ks, input, dim)
 
 
+def unbind_copy(input, dim=0, *, out=None):
+    """aten::unbind_copy.int, aten::unbind_copy.int_out"""
+    if out is not None:
+        return op_unbind_copy__int_out(input, dim, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::unbind_copy.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unbind_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unbind_copy.int', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def unflatten(input, dim, sizes):
+    """aten::unflatten.int"""
+    if dim.__class__ is not int: dim = as_int('aten::unflatten.int', 'dim', dim)
+    sizes = as_ints('aten::unflatten.int', 'sizes', sizes)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unflatten__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unflatten.int', (input, dim, sizes))
+    return kernel(ks, input, dim, sizes)
+
+
+def unfold_copy(input, dimension, size, step, *, out=None):
+    """aten::unfold_copy, aten::unfold_copy.out"""
+    if out is not None:
+        return op_unfold_copy__out(input, dimension, size, step, out=out)
+    if dimension.__class__ is not int: dimension = as_int('aten::unfold_copy', 'dimension', dimension)
+    if size.__class__ is not int: size = as_int('aten::unfold_copy', 'size', size)
+    if step.__class__ is not int: step = as_int('aten::unfold_copy', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unfold_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unfold_copy', (input, dimension, size, step))
+    return kernel(ks, input, dimension, size, step)
+
+
+def unsafe_chunk(input, chunks, dim=0):
+    """aten::unsafe_chunk"""
+    if chunks.__class__ is not int: chunks = as_int('aten::unsafe_chunk', 'chunks', chunks)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_chunk', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_chunk[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_chunk', (input, chunks, dim))
+    return kernel(ks, input, chunks, dim)
+
+
+def unsafe_split(input, split_size, dim=0, *, out=None):
+    """aten::unsafe_split.Tensor, aten::unsafe_split.Tensor_out"""
+    if out is not None:
+        return op_unsafe_split__Tensor_out(input, split_size, dim, out=out)
+    if split_size.__class__ is not int: split_size = as_int('aten::unsafe_split.Tensor', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_split.Tensor', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_split__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_split.Tensor', (input, split_size, dim))
+    return kernel(ks, input, split_size, dim)
+
+
+def unsafe_split_with_sizes(input, split_sizes, dim=0, *, out=None):
+    """aten::unsafe_split_with_sizes, aten::unsafe_split_with_sizes.out"""
+    if out is not None:
+        return op_unsafe_split_with_sizes__out(input, split_sizes, dim, out=out)
+    split_sizes = as_ints('aten::unsafe_split_with_sizes', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_split_with_sizes', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_split_with_sizes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_split_with_sizes', (input, split_sizes, dim))
+    return kernel(ks, input, split_sizes, dim)
+
+
 def unsqueeze(input, dim):
     """aten::unsqueeze"""
     if dim.__class__ is not int: dim = as_int('aten::unsqueeze', 'dim', dim)
@@ -2642,6 +3803,23 @@ def unsqueeze(input, dim):
     return kernel(ks, input, dim)
 
 
+def unsqueeze_copy(input, dim, *, out=None):
+    """aten::unsqueeze_copy, aten::unsqueeze_copy.out"""
+    if out is not None:
+        return op_unsqueeze_copy__out(input, dim, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::unsqueeze_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsqueeze_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsqueeze_copy', (input, dim))
+    return kernel(ks, input, dim)
+
+
 def var(*args, **kwargs):
     """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out"""
     if kwargs:
@@ -2650,6 +3828,50 @@ def var(*args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_var(*args, **kwargs)
+
+
+def view_copy(input, size, *, out=None):
+    """aten::view_copy, aten::view_copy.out"""
+    if out is not None:
+        return op_view_copy__out(input, size, out=out)
+    size = as_ints('aten::view_copy', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_copy', (input, size))
+    return kernel(ks, input, size)
+
+
+def vsplit(*args, **kwargs):
+    """aten::vsplit.int, aten::vsplit.array"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_vsplit(*args, **kwargs)
+
+
+def vstack(tensors, *, out=None):
+    """aten::vstack, aten::vstack.out"""
+    if out is not None:
+        return op_vstack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::vstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vstack', (tensors,))
+    return kernel(ks, tensors)
 
 
 def where(*args, **kwargs):
@@ -2722,4 +3944,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'alias', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'atan2', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'bmm', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'cos', 'cos_', 'cumsum', 'detach', 'diagonal', 'div', 'dot', 'dropout', 'dropout_', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'index', 'index_add', 'index_put', 'index_put_', 'index_select', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'min', 'minimum', 'mm', 'movedim', 'mul', 'mv', 'narrow', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'pow', 'prod', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'reshape', 'round', 'round_', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'select', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'softmax', 'sort', 'split', 'split_with_sizes', 'sqrt', 'sqrt_', 'squeeze', 'stack', 'std', 'sub', 'sum', 't', 'take_along_dim', 'tanh', 'tanh_', 'topk', 'transpose', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unsqueeze', 'var', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'adjoint', 'alias', 'alias_copy', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'as_strided_copy', 'as_strided_scatter', 'atan2', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'cartesian_prod', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'column_stack', 'combinations', 'concat', 'concatenate', 'copy', 'cos', 'cos_', 'cumsum', 'detach', 'detach_copy', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'div', 'dot', 'dropout', 'dropout_', 'dsplit', 'dstack', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expand_copy', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'hsplit', 'hstack', 'index', 'index_add', 'index_copy', 'index_fill', 'index_put', 'index_put_', 'index_reduce', 'index_select', 'is_complex', 'is_floating_point', 'is_nonzero', 'is_same_size', 'is_signed', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_scatter', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'meshgrid', 'min', 'minimum', 'mm', 'moveaxis', 'movedim', 'mul', 'mv', 'narrow', 'narrow_copy', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'permute_copy', 'pow', 'prod', 'put', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'ravel', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'repeat_interleave', 'reshape', 'roll', 'rot90', 'round', 'round_', 'row_stack', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'scatter_reduce', 'select', 'select_copy', 'select_scatter', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'slice_copy', 'slice_scatter', 'softmax', 'sort', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'sqrt_', 'squeeze', 'squeeze_copy', 'stack', 'std', 'sub', 'sum', 'swapaxes', 'swapdims', 'sym_numel', 'sym_size', 'sym_stride', 't', 't_copy', 'take', 'take_along_dim', 'tanh', 'tanh_', 'tensor_split', 'tile', 'topk', 'transpose', 'transpose_copy', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_copy', 'var', 'view_copy', 'vsplit', 'vstack', 'where', 'zero_', 'zeros', 'zeros_like']

@@ -15,58 +15,70 @@ from turnout.calling import (
     DISPATCH, FRESH,
 )
 from turnout.generated.operators import (
-    abs as op_abs, abs_ as op_abs_, add__Scalar as op_add__Scalar, add__Tensor as op_add__Tensor,
-    add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor, addcmul as op_addcmul, addcmul_ as op_addcmul_,
-    addmm as op_addmm, addmm_ as op_addmm_, alias as op_alias, argmax as op_argmax, argmin as op_argmin,
-    as_strided as op_as_strided, atan2 as op_atan2, atan2_ as op_atan2_, bernoulli___float as op_bernoulli___float,
-    bitwise_and__Scalar as op_bitwise_and__Scalar, bitwise_and__Tensor as op_bitwise_and__Tensor,
-    bitwise_and___Scalar as op_bitwise_and___Scalar, bitwise_and___Tensor as op_bitwise_and___Tensor,
-    bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_, bitwise_or__Scalar as op_bitwise_or__Scalar,
-    bitwise_or__Tensor as op_bitwise_or__Tensor, bitwise_or___Scalar as op_bitwise_or___Scalar,
-    bitwise_or___Tensor as op_bitwise_or___Tensor, bitwise_xor__Scalar as op_bitwise_xor__Scalar,
-    bitwise_xor__Tensor as op_bitwise_xor__Tensor, bitwise_xor___Scalar as op_bitwise_xor___Scalar,
-    bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm, ceil as op_ceil, ceil_ as op_ceil_,
-    chunk as op_chunk, clone as op_clone, contiguous as op_contiguous, copy_ as op_copy_, cos as op_cos,
-    cos_ as op_cos_, cumsum as op_cumsum, cumsum_ as op_cumsum_, detach as op_detach, diagonal as op_diagonal,
-    div__Scalar as op_div__Scalar, div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar,
-    div___Tensor as op_div___Tensor, dot as op_dot, eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor,
-    erf as op_erf, erf_ as op_erf_, exp as op_exp, exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as,
-    expm1 as op_expm1, expm1_ as op_expm1_, flatten__using_ints as op_flatten__using_ints, flip as op_flip,
+    _reshape_alias as op__reshape_alias, abs as op_abs, abs_ as op_abs_, add__Scalar as op_add__Scalar,
+    add__Tensor as op_add__Tensor, add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor,
+    addcmul as op_addcmul, addcmul_ as op_addcmul_, addmm as op_addmm, addmm_ as op_addmm_, adjoint as op_adjoint,
+    alias as op_alias, argmax as op_argmax, argmin as op_argmin, as_strided as op_as_strided,
+    as_strided_scatter as op_as_strided_scatter, atan2 as op_atan2, atan2_ as op_atan2_,
+    bernoulli___float as op_bernoulli___float, bitwise_and__Scalar as op_bitwise_and__Scalar,
+    bitwise_and__Tensor as op_bitwise_and__Tensor, bitwise_and___Scalar as op_bitwise_and___Scalar,
+    bitwise_and___Tensor as op_bitwise_and___Tensor, bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_,
+    bitwise_or__Scalar as op_bitwise_or__Scalar, bitwise_or__Tensor as op_bitwise_or__Tensor,
+    bitwise_or___Scalar as op_bitwise_or___Scalar, bitwise_or___Tensor as op_bitwise_or___Tensor,
+    bitwise_xor__Scalar as op_bitwise_xor__Scalar, bitwise_xor__Tensor as op_bitwise_xor__Tensor,
+    bitwise_xor___Scalar as op_bitwise_xor___Scalar, bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm,
+    broadcast_to as op_broadcast_to, ceil as op_ceil, ceil_ as op_ceil_, chunk as op_chunk, clone as op_clone,
+    contiguous as op_contiguous, copy_ as op_copy_, cos as op_cos, cos_ as op_cos_, cumsum as op_cumsum,
+    cumsum_ as op_cumsum_, detach as op_detach, diag as op_diag, diag_embed as op_diag_embed, diagflat as op_diagflat,
+    diagonal as op_diagonal, diagonal_scatter as op_diagonal_scatter, div__Scalar as op_div__Scalar,
+    div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar, div___Tensor as op_div___Tensor, dot as op_dot,
+    eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor, erf as op_erf, erf_ as op_erf_, exp as op_exp,
+    exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as, expm1 as op_expm1, expm1_ as op_expm1_,
+    flatten__using_ints as op_flatten__using_ints, flip as op_flip, fliplr as op_fliplr, flipud as op_flipud,
     floor as op_floor, floor_ as op_floor_, floor_divide as op_floor_divide,
     floor_divide__Scalar as op_floor_divide__Scalar, floor_divide___Scalar as op_floor_divide___Scalar,
     floor_divide___Tensor as op_floor_divide___Tensor, gather as op_gather, ge__Scalar as op_ge__Scalar,
     ge__Tensor as op_ge__Tensor, gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor,
     index__Tensor as op_index__Tensor, index_add as op_index_add, index_add_ as op_index_add_,
-    index_put as op_index_put, index_put_ as op_index_put_, index_select as op_index_select, isnan as op_isnan,
+    index_copy as op_index_copy, index_copy_ as op_index_copy_, index_put as op_index_put, index_put_ as op_index_put_,
+    index_reduce as op_index_reduce, index_reduce_ as op_index_reduce_, index_select as op_index_select,
+    is_complex as op_is_complex, is_floating_point as op_is_floating_point, is_nonzero as op_is_nonzero,
+    is_same_size as op_is_same_size, is_signed as op_is_signed, isnan as op_isnan, item as op_item,
     le__Scalar as op_le__Scalar, le__Tensor as op_le__Tensor, lerp__Scalar as op_lerp__Scalar,
     lerp___Scalar as op_lerp___Scalar, log as op_log, log1p as op_log1p, log1p_ as op_log1p_, log_ as op_log_,
     log_softmax__int as op_log_softmax__int, logical_and as op_logical_and, logical_and_ as op_logical_and_,
     logical_not as op_logical_not, logical_not_ as op_logical_not_, logical_or as op_logical_or,
     logical_or_ as op_logical_or_, logical_xor as op_logical_xor, logical_xor_ as op_logical_xor_,
-    lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, masked_select as op_masked_select, matmul as op_matmul,
+    lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, masked_scatter as op_masked_scatter,
+    masked_scatter_ as op_masked_scatter_, masked_select as op_masked_select, matmul as op_matmul,
     maximum as op_maximum, minimum as op_minimum, mm as op_mm, mul__Scalar as op_mul__Scalar,
     mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar, mul___Tensor as op_mul___Tensor, mv as op_mv,
-    narrow as op_narrow, ne__Scalar as op_ne__Scalar, ne__Tensor as op_ne__Tensor, neg as op_neg, neg_ as op_neg_,
-    new_empty as op_new_empty, new_empty_strided as op_new_empty_strided, new_full as op_new_full,
+    narrow_copy as op_narrow_copy, ne__Scalar as op_ne__Scalar, ne__Tensor as op_ne__Tensor, neg as op_neg,
+    neg_ as op_neg_, new_empty as op_new_empty, new_empty_strided as op_new_empty_strided, new_full as op_new_full,
     new_ones as op_new_ones, new_zeros as op_new_zeros, nonzero as op_nonzero, normal_ as op_normal_,
     outer as op_outer, permute as op_permute, pow__Scalar as op_pow__Scalar,
     pow__Tensor_Scalar as op_pow__Tensor_Scalar, pow__Tensor_Tensor as op_pow__Tensor_Tensor,
-    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, random___from as op_random___from,
-    reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_, relu as op_relu, relu_ as op_relu_,
-    remainder__Scalar as op_remainder__Scalar, remainder__Scalar_Tensor as op_remainder__Scalar_Tensor,
-    remainder__Tensor as op_remainder__Tensor, remainder___Scalar as op_remainder___Scalar,
-    remainder___Tensor as op_remainder___Tensor, repeat as op_repeat, reshape as op_reshape, resize_ as op_resize_,
+    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, put as op_put, put_ as op_put_,
+    random___from as op_random___from, ravel as op_ravel, reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_,
+    relu as op_relu, relu_ as op_relu_, remainder__Scalar as op_remainder__Scalar,
+    remainder__Scalar_Tensor as op_remainder__Scalar_Tensor, remainder__Tensor as op_remainder__Tensor,
+    remainder___Scalar as op_remainder___Scalar, remainder___Tensor as op_remainder___Tensor, repeat as op_repeat,
+    reshape as op_reshape, reshape_as as op_reshape_as, resize_ as op_resize_, roll as op_roll, rot90 as op_rot90,
     round as op_round, round_ as op_round_, rsqrt as op_rsqrt, rsqrt_ as op_rsqrt_, rsub__Scalar as op_rsub__Scalar,
     rsub__Tensor as op_rsub__Tensor, scalar_tensor as op_scalar_tensor, scatter_add as op_scatter_add,
-    scatter_add_ as op_scatter_add_, select__int as op_select__int, sigmoid as op_sigmoid, sigmoid_ as op_sigmoid_,
-    sign as op_sign, sign_ as op_sign_, sin as op_sin, sin_ as op_sin_, slice__Tensor as op_slice__Tensor,
-    softmax__int as op_softmax__int, split__Tensor as op_split__Tensor, split_with_sizes as op_split_with_sizes,
-    sqrt as op_sqrt, sqrt_ as op_sqrt_, sub__Scalar as op_sub__Scalar, sub__Tensor as op_sub__Tensor,
-    sub___Scalar as op_sub___Scalar, sub___Tensor as op_sub___Tensor, t as op_t, take_along_dim as op_take_along_dim,
-    tanh as op_tanh, tanh_ as op_tanh_, topk as op_topk, transpose__int as op_transpose__int, tril as op_tril,
-    tril_ as op_tril_, triu as op_triu, triu_ as op_triu_, trunc as op_trunc, trunc_ as op_trunc_,
-    unbind__int as op_unbind__int, unfold as op_unfold, uniform_ as op_uniform_, unsqueeze as op_unsqueeze,
-    view as op_view, view_as as op_view_as, zero_ as op_zero_,
+    scatter_add_ as op_scatter_add_, scatter_reduce___two as op_scatter_reduce___two,
+    scatter_reduce__two as op_scatter_reduce__two, select__int as op_select__int, select_scatter as op_select_scatter,
+    sigmoid as op_sigmoid, sigmoid_ as op_sigmoid_, sign as op_sign, sign_ as op_sign_, sin as op_sin, sin_ as op_sin_,
+    slice__Tensor as op_slice__Tensor, slice_scatter as op_slice_scatter, softmax__int as op_softmax__int,
+    split_with_sizes as op_split_with_sizes, sqrt as op_sqrt, sqrt_ as op_sqrt_, sub__Scalar as op_sub__Scalar,
+    sub__Tensor as op_sub__Tensor, sub___Scalar as op_sub___Scalar, sub___Tensor as op_sub___Tensor,
+    sum_to_size as op_sum_to_size, swapaxes as op_swapaxes, swapdims as op_swapdims, t as op_t, take as op_take,
+    take_along_dim as op_take_along_dim, tanh as op_tanh, tanh_ as op_tanh_, tile as op_tile, topk as op_topk,
+    transpose__int as op_transpose__int, tril as op_tril, tril_ as op_tril_, triu as op_triu, triu_ as op_triu_,
+    trunc as op_trunc, trunc_ as op_trunc_, type_as as op_type_as, unbind__int as op_unbind__int,
+    unflatten__int as op_unflatten__int, unfold as op_unfold, uniform_ as op_uniform_, unsafe_chunk as op_unsafe_chunk,
+    unsafe_split__Tensor as op_unsafe_split__Tensor, unsafe_split_with_sizes as op_unsafe_split_with_sizes,
+    unsqueeze as op_unsqueeze, view as op_view, view_as as op_view_as, zero_ as op_zero_,
 )
 from turnout.generated.operators import (
     K_add__Tensor, K_add___Tensor, K_all, K_any, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_and___Tensor,
@@ -96,6 +108,7 @@ P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
 P_div = packet('aten', 'div')
 P_div_ = packet('aten', 'div_')
+P_dsplit = packet('aten', 'dsplit')
 P_eq = packet('aten', 'eq')
 P_eq_ = packet('aten', 'eq_')
 P_fill_ = packet('aten', 'fill_')
@@ -105,6 +118,9 @@ P_ge = packet('aten', 'ge')
 P_ge_ = packet('aten', 'ge_')
 P_gt = packet('aten', 'gt')
 P_gt_ = packet('aten', 'gt_')
+P_hsplit = packet('aten', 'hsplit')
+P_index_fill = packet('aten', 'index_fill')
+P_index_fill_ = packet('aten', 'index_fill_')
 P_le = packet('aten', 'le')
 P_le_ = packet('aten', 'le_')
 P_logsumexp = packet('aten', 'logsumexp')
@@ -115,9 +131,11 @@ P_masked_fill_ = packet('aten', 'masked_fill_')
 P_max = packet('aten', 'max')
 P_mean = packet('aten', 'mean')
 P_min = packet('aten', 'min')
+P_moveaxis = packet('aten', 'moveaxis')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
 P_mul_ = packet('aten', 'mul_')
+P_narrow = packet('aten', 'narrow')
 P_ne = packet('aten', 'ne')
 P_ne_ = packet('aten', 'ne_')
 P_pow = packet('aten', 'pow')
@@ -125,16 +143,20 @@ P_pow_ = packet('aten', 'pow_')
 P_prod = packet('aten', 'prod')
 P_remainder = packet('aten', 'remainder')
 P_remainder_ = packet('aten', 'remainder_')
+P_repeat_interleave = packet('aten', 'repeat_interleave')
 P_scatter = packet('aten', 'scatter')
 P_scatter_ = packet('aten', 'scatter_')
 P_sort = packet('aten', 'sort')
+P_split = packet('aten', 'split')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
 P_sub = packet('aten', 'sub')
 P_sub_ = packet('aten', 'sub_')
 P_sum = packet('aten', 'sum')
+P_tensor_split = packet('aten', 'tensor_split')
 P_to = packet('aten', 'to')
 P_var = packet('aten', 'var')
+P_vsplit = packet('aten', 'vsplit')
 P_where = packet('aten', 'where')
 
 
@@ -142,6 +164,8 @@ class TensorMethods:
     """What `Tensor` inherits: one method for each operator with a method variant."""
 
     __slots__ = ()
+
+    _reshape_alias = op__reshape_alias
 
     abs = op_abs
 
@@ -182,6 +206,8 @@ class TensorMethods:
     addmm = op_addmm
 
     addmm_ = op_addmm_
+
+    adjoint = op_adjoint
 
     alias = op_alias
 
@@ -235,6 +261,8 @@ class TensorMethods:
         return P_argsort(self, *args, **kwargs)
 
     as_strided = op_as_strided
+
+    as_strided_scatter = op_as_strided_scatter
 
     atan2 = op_atan2
 
@@ -346,6 +374,11 @@ class TensorMethods:
 
     bmm = op_bmm
 
+    def broadcast_to(self, *size, **kwargs):
+        if size:
+            return op_broadcast_to(self, spread(size), **kwargs)
+        return op_broadcast_to(self, **kwargs)
+
     ceil = op_ceil
 
     ceil_ = op_ceil_
@@ -374,7 +407,15 @@ class TensorMethods:
 
     detach = op_detach
 
+    diag = op_diag
+
+    diag_embed = op_diag_embed
+
+    diagflat = op_diagflat
+
     diagonal = op_diagonal
+
+    diagonal_scatter = op_diagonal_scatter
 
     def div(self, other, **kwargs):
         if kwargs:
@@ -405,6 +446,11 @@ class TensorMethods:
         return kernel(ks, self, other)
 
     dot = op_dot
+
+    def dsplit(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_dsplit(self, *args, **kwargs)
 
     def eq(self, other, **kwargs):
         if kwargs:
@@ -473,6 +519,10 @@ class TensorMethods:
         if dims:
             return op_flip(self, spread(dims), **kwargs)
         return op_flip(self, **kwargs)
+
+    fliplr = op_fliplr
+
+    flipud = op_flipud
 
     floor = op_floor
 
@@ -564,19 +614,50 @@ class TensorMethods:
             return P_gt_(self, other)
         return kernel(ks, self, other)
 
+    def hsplit(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_hsplit(self, *args, **kwargs)
+
     index = op_index__Tensor
 
     index_add = op_index_add
 
     index_add_ = op_index_add_
 
+    index_copy = op_index_copy
+
+    index_copy_ = op_index_copy_
+
+    def index_fill(self, *args, **kwargs):
+        return P_index_fill(self, *args, **kwargs)
+
+    def index_fill_(self, *args, **kwargs):
+        return P_index_fill_(self, *args, **kwargs)
+
     index_put = op_index_put
 
     index_put_ = op_index_put_
 
+    index_reduce = op_index_reduce
+
+    index_reduce_ = op_index_reduce_
+
     index_select = op_index_select
 
+    is_complex = op_is_complex
+
+    is_floating_point = op_is_floating_point
+
+    is_nonzero = op_is_nonzero
+
+    is_same_size = op_is_same_size
+
+    is_signed = op_is_signed
+
     isnan = op_isnan
+
+    item = op_item
 
     def le(self, other, **kwargs):
         if kwargs:
@@ -697,6 +778,10 @@ class TensorMethods:
             return P_masked_fill_(self, mask, value)
         return kernel(ks, self, mask, value)
 
+    masked_scatter = op_masked_scatter
+
+    masked_scatter_ = op_masked_scatter_
+
     masked_select = op_masked_select
 
     matmul = op_matmul
@@ -728,6 +813,9 @@ class TensorMethods:
     minimum = op_minimum
 
     mm = op_mm
+
+    def moveaxis(self, *args, **kwargs):
+        return P_moveaxis(self, *args, **kwargs)
 
     def movedim(self, *args, **kwargs):
         return P_movedim(self, *args, **kwargs)
@@ -762,7 +850,10 @@ class TensorMethods:
 
     mv = op_mv
 
-    narrow = op_narrow
+    def narrow(self, *args, **kwargs):
+        return P_narrow(self, *args, **kwargs)
+
+    narrow_copy = op_narrow_copy
 
     def ne(self, other, **kwargs):
         if kwargs:
@@ -868,7 +959,13 @@ class TensorMethods:
             return P_prod(self)
         return kernel(ks, self, None)
 
+    put = op_put
+
+    put_ = op_put_
+
     random_ = op_random___from
+
+    ravel = op_ravel
 
     reciprocal = op_reciprocal
 
@@ -911,15 +1008,24 @@ class TensorMethods:
             return op_repeat(self, spread(repeats), **kwargs)
         return op_repeat(self, **kwargs)
 
+    def repeat_interleave(self, *args, **kwargs):
+        return P_repeat_interleave(self, *args, **kwargs)
+
     def reshape(self, *shape, **kwargs):
         if shape:
             return op_reshape(self, spread(shape), **kwargs)
         return op_reshape(self, **kwargs)
 
+    reshape_as = op_reshape_as
+
     def resize_(self, *size, **kwargs):
         if size:
             return op_resize_(self, spread(size), **kwargs)
         return op_resize_(self, **kwargs)
+
+    roll = op_roll
+
+    rot90 = op_rot90
 
     round = op_round
 
@@ -939,7 +1045,13 @@ class TensorMethods:
 
     scatter_add_ = op_scatter_add_
 
+    scatter_reduce = op_scatter_reduce__two
+
+    scatter_reduce_ = op_scatter_reduce___two
+
     select = op_select__int
+
+    select_scatter = op_select_scatter
 
     sigmoid = op_sigmoid
 
@@ -955,12 +1067,15 @@ class TensorMethods:
 
     slice = op_slice__Tensor
 
+    slice_scatter = op_slice_scatter
+
     softmax = op_softmax__int
 
     def sort(self, *args, **kwargs):
         return P_sort(self, *args, **kwargs)
 
-    split = op_split__Tensor
+    def split(self, *args, **kwargs):
+        return P_split(self, *args, **kwargs)
 
     split_with_sizes = op_split_with_sizes
 
@@ -1033,13 +1148,32 @@ class TensorMethods:
             return P_sum(self)
         return kernel(ks, self, None)
 
+    def sum_to_size(self, *size, **kwargs):
+        if size:
+            return op_sum_to_size(self, spread(size), **kwargs)
+        return op_sum_to_size(self, **kwargs)
+
+    swapaxes = op_swapaxes
+
+    swapdims = op_swapdims
+
     t = op_t
+
+    take = op_take
 
     take_along_dim = op_take_along_dim
 
     tanh = op_tanh
 
     tanh_ = op_tanh_
+
+    def tensor_split(self, *args, **kwargs):
+        return P_tensor_split(self, *args, **kwargs)
+
+    def tile(self, *dims, **kwargs):
+        if dims:
+            return op_tile(self, spread(dims), **kwargs)
+        return op_tile(self, **kwargs)
 
     def to(self, *args, **kwargs):
         if args or kwargs:
@@ -1071,11 +1205,21 @@ class TensorMethods:
 
     trunc_ = op_trunc_
 
+    type_as = op_type_as
+
     unbind = op_unbind__int
+
+    unflatten = op_unflatten__int
 
     unfold = op_unfold
 
     uniform_ = op_uniform_
+
+    unsafe_chunk = op_unsafe_chunk
+
+    unsafe_split = op_unsafe_split__Tensor
+
+    unsafe_split_with_sizes = op_unsafe_split_with_sizes
 
     unsqueeze = op_unsqueeze
 
@@ -1090,6 +1234,11 @@ class TensorMethods:
         return op_view(self, **kwargs)
 
     view_as = op_view_as
+
+    def vsplit(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_vsplit(self, *args, **kwargs)
 
     def where(self, *args, **kwargs):
         return P_where(*args[:1], self, *args[1:], **kwargs)

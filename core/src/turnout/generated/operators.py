@@ -4762,6 +4762,1244 @@ def repeat(self, repeats):
         return miss('aten::repeat', (self, repeats))
     return kernel(ks, self, repeats)
 
+K_broadcast_to = {}
+def broadcast_to(self, size):
+    size = as_ints('aten::broadcast_to', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_broadcast_to[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::broadcast_to', (self, size))
+    return kernel(ks, self, size)
+
+K_unflatten__int = {}
+def unflatten__int(self, dim, sizes):
+    if dim.__class__ is not int: dim = as_int('aten::unflatten.int', 'dim', dim)
+    sizes = as_ints('aten::unflatten.int', 'sizes', sizes)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unflatten__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unflatten.int', (self, dim, sizes))
+    return kernel(ks, self, dim, sizes)
+
+K_ravel = {}
+def ravel(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ravel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ravel', (self,))
+    return kernel(ks, self)
+
+K_adjoint = {}
+def adjoint(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_adjoint[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::adjoint', (self,))
+    return kernel(ks, self)
+
+K_swapaxes = {}
+def swapaxes(self, axis0, axis1):
+    if axis0.__class__ is not int: axis0 = as_int('aten::swapaxes', 'axis0', axis0)
+    if axis1.__class__ is not int: axis1 = as_int('aten::swapaxes', 'axis1', axis1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapaxes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapaxes', (self, axis0, axis1))
+    return kernel(ks, self, axis0, axis1)
+
+K_swapdims = {}
+def swapdims(self, dim0, dim1):
+    if dim0.__class__ is not int: dim0 = as_int('aten::swapdims', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::swapdims', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapdims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapdims', (self, dim0, dim1))
+    return kernel(ks, self, dim0, dim1)
+
+K_moveaxis__int = {}
+def moveaxis__int(self, source, destination):
+    if source.__class__ is not int: source = as_int('aten::moveaxis.int', 'source', source)
+    if destination.__class__ is not int: destination = as_int('aten::moveaxis.int', 'destination', destination)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_moveaxis__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::moveaxis.int', (self, source, destination))
+    return kernel(ks, self, source, destination)
+
+K_moveaxis__intlist = {}
+def moveaxis__intlist(self, source, destination):
+    source = as_ints('aten::moveaxis.intlist', 'source', source)
+    destination = as_ints('aten::moveaxis.intlist', 'destination', destination)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_moveaxis__intlist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::moveaxis.intlist', (self, source, destination))
+    return kernel(ks, self, source, destination)
+
+K_reshape_as = {}
+def reshape_as(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reshape_as[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reshape_as', (self, other))
+    return kernel(ks, self, other)
+
+K__reshape_alias = {}
+def _reshape_alias(self, size, stride):
+    size = as_ints('aten::_reshape_alias', 'size', size)
+    stride = as_ints('aten::_reshape_alias', 'stride', stride)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__reshape_alias[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_reshape_alias', (self, size, stride))
+    return kernel(ks, self, size, stride)
+
+K_narrow__Tensor = {}
+def narrow__Tensor(self, dim, start, length):
+    if dim.__class__ is not int: dim = as_int('aten::narrow.Tensor', 'dim', dim)
+    if length.__class__ is not int: length = as_int('aten::narrow.Tensor', 'length', length)
+    state = DISPATCH()
+    try:
+        ks = self.keys | start.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_narrow__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::narrow.Tensor', (self, dim, start, length))
+    return kernel(ks, self, dim, start, length)
+
+K_split__sizes = {}
+def split__sizes(self, split_size, dim=0):
+    split_size = as_ints('aten::split.sizes', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split.sizes', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split__sizes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split.sizes', (self, split_size, dim))
+    return kernel(ks, self, split_size, dim)
+
+K_tensor_split__sections = {}
+def tensor_split__sections(self, sections, dim=0):
+    if sections.__class__ is not int: sections = as_int('aten::tensor_split.sections', 'sections', sections)
+    if dim.__class__ is not int: dim = as_int('aten::tensor_split.sections', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tensor_split__sections[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tensor_split.sections', (self, sections, dim))
+    return kernel(ks, self, sections, dim)
+
+K_tensor_split__indices = {}
+def tensor_split__indices(self, indices, dim=0):
+    indices = as_ints('aten::tensor_split.indices', 'indices', indices)
+    if dim.__class__ is not int: dim = as_int('aten::tensor_split.indices', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tensor_split__indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tensor_split.indices', (self, indices, dim))
+    return kernel(ks, self, indices, dim)
+
+K_tensor_split__tensor_indices_or_sections = {}
+def tensor_split__tensor_indices_or_sections(self, tensor_indices_or_sections, dim=0):
+    if dim.__class__ is not int: dim = as_int('aten::tensor_split.tensor_indices_or_sections', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | tensor_indices_or_sections.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tensor_split__tensor_indices_or_sections[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tensor_split.tensor_indices_or_sections', (self, tensor_indices_or_sections, dim))
+    return kernel(ks, self, tensor_indices_or_sections, dim)
+
+K_hsplit__int = {}
+def hsplit__int(self, sections):
+    if sections.__class__ is not int: sections = as_int('aten::hsplit.int', 'sections', sections)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hsplit__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hsplit.int', (self, sections))
+    return kernel(ks, self, sections)
+
+K_hsplit__array = {}
+def hsplit__array(self, indices):
+    indices = as_ints('aten::hsplit.array', 'indices', indices)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hsplit__array[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hsplit.array', (self, indices))
+    return kernel(ks, self, indices)
+
+K_vsplit__int = {}
+def vsplit__int(self, sections):
+    if sections.__class__ is not int: sections = as_int('aten::vsplit.int', 'sections', sections)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vsplit__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vsplit.int', (self, sections))
+    return kernel(ks, self, sections)
+
+K_vsplit__array = {}
+def vsplit__array(self, indices):
+    indices = as_ints('aten::vsplit.array', 'indices', indices)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vsplit__array[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vsplit.array', (self, indices))
+    return kernel(ks, self, indices)
+
+K_dsplit__int = {}
+def dsplit__int(self, sections):
+    if sections.__class__ is not int: sections = as_int('aten::dsplit.int', 'sections', sections)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dsplit__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dsplit.int', (self, sections))
+    return kernel(ks, self, sections)
+
+K_dsplit__array = {}
+def dsplit__array(self, indices):
+    indices = as_ints('aten::dsplit.array', 'indices', indices)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dsplit__array[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dsplit.array', (self, indices))
+    return kernel(ks, self, indices)
+
+K_linalg_diagonal = {}
+def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    if offset.__class__ is not int: offset = as_int('aten::linalg_diagonal', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::linalg_diagonal', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::linalg_diagonal', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = A.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linalg_diagonal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linalg_diagonal', (A, offset, dim1, dim2))
+    return kernel(ks, A, offset, dim1, dim2)
+
+K_sum_to_size = {}
+def sum_to_size(self, size):
+    size = as_ints('aten::sum_to_size', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sum_to_size[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sum_to_size', (self, size))
+    return kernel(ks, self, size)
+
+K_view_copy = {}
+def view_copy(self, size):
+    size = as_ints('aten::view_copy', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_copy', (self, size))
+    return kernel(ks, self, size)
+
+K__reshape_alias_copy = {}
+def _reshape_alias_copy(self, size, stride):
+    size = as_ints('aten::_reshape_alias_copy', 'size', size)
+    stride = as_ints('aten::_reshape_alias_copy', 'stride', stride)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__reshape_alias_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_reshape_alias_copy', (self, size, stride))
+    return kernel(ks, self, size, stride)
+
+K_as_strided_copy = {}
+def as_strided_copy(self, size, stride, storage_offset=None):
+    size = as_ints('aten::as_strided_copy', 'size', size)
+    stride = as_ints('aten::as_strided_copy', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_copy', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_copy', (self, size, stride, storage_offset))
+    return kernel(ks, self, size, stride, storage_offset)
+
+K_alias_copy = {}
+def alias_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_alias_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::alias_copy', (self,))
+    return kernel(ks, self)
+
+K_detach_copy = {}
+def detach_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_detach_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::detach_copy', (self,))
+    return kernel(ks, self)
+
+K_diagonal_copy = {}
+def diagonal_copy(self, offset=0, dim1=0, dim2=1):
+    if offset.__class__ is not int: offset = as_int('aten::diagonal_copy', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_copy', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_copy', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagonal_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagonal_copy', (self, offset, dim1, dim2))
+    return kernel(ks, self, offset, dim1, dim2)
+
+K_expand_copy = {}
+def expand_copy(self, size, *, implicit=False):
+    size = as_ints('aten::expand_copy', 'size', size)
+    if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy', 'implicit', implicit)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_expand_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::expand_copy', (self, size, implicit))
+    return kernel(ks, self, size, implicit)
+
+K_permute_copy = {}
+def permute_copy(self, dims):
+    dims = as_ints('aten::permute_copy', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_permute_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::permute_copy', (self, dims))
+    return kernel(ks, self, dims)
+
+K_transpose_copy__int = {}
+def transpose_copy__int(self, dim0, dim1):
+    if dim0.__class__ is not int: dim0 = as_int('aten::transpose_copy.int', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::transpose_copy.int', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_transpose_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::transpose_copy.int', (self, dim0, dim1))
+    return kernel(ks, self, dim0, dim1)
+
+K_t_copy = {}
+def t_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_t_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::t_copy', (self,))
+    return kernel(ks, self)
+
+K_select_copy__int = {}
+def select_copy__int(self, dim, index):
+    if dim.__class__ is not int: dim = as_int('aten::select_copy.int', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_copy.int', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_copy.int', (self, dim, index))
+    return kernel(ks, self, dim, index)
+
+K_slice_copy__Tensor = {}
+def slice_copy__Tensor(self, dim=0, start=None, end=None, step=1):
+    if dim.__class__ is not int: dim = as_int('aten::slice_copy.Tensor', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_copy.Tensor', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_copy.Tensor', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_copy.Tensor', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_copy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_copy.Tensor', (self, dim, start, end, step))
+    return kernel(ks, self, dim, start, end, step)
+
+K_squeeze_copy = {}
+def squeeze_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy', (self,))
+    return kernel(ks, self)
+
+K_squeeze_copy__dim = {}
+def squeeze_copy__dim(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::squeeze_copy.dim', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dim', (self, dim))
+    return kernel(ks, self, dim)
+
+K_squeeze_copy__dims = {}
+def squeeze_copy__dims(self, dim):
+    dim = as_ints('aten::squeeze_copy.dims', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dims', (self, dim))
+    return kernel(ks, self, dim)
+
+K_unsqueeze_copy = {}
+def unsqueeze_copy(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::unsqueeze_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsqueeze_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsqueeze_copy', (self, dim))
+    return kernel(ks, self, dim)
+
+K_unfold_copy = {}
+def unfold_copy(self, dimension, size, step):
+    if dimension.__class__ is not int: dimension = as_int('aten::unfold_copy', 'dimension', dimension)
+    if size.__class__ is not int: size = as_int('aten::unfold_copy', 'size', size)
+    if step.__class__ is not int: step = as_int('aten::unfold_copy', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unfold_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unfold_copy', (self, dimension, size, step))
+    return kernel(ks, self, dimension, size, step)
+
+K_narrow_copy = {}
+def narrow_copy(self, dim, start, length):
+    if dim.__class__ is not int: dim = as_int('aten::narrow_copy', 'dim', dim)
+    if start.__class__ is not int: start = as_int('aten::narrow_copy', 'start', start)
+    if length.__class__ is not int: length = as_int('aten::narrow_copy', 'length', length)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_narrow_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::narrow_copy', (self, dim, start, length))
+    return kernel(ks, self, dim, start, length)
+
+K_split_copy__Tensor = {}
+def split_copy__Tensor(self, split_size, dim=0):
+    if split_size.__class__ is not int: split_size = as_int('aten::split_copy.Tensor', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split_copy.Tensor', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_copy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_copy.Tensor', (self, split_size, dim))
+    return kernel(ks, self, split_size, dim)
+
+K_split_with_sizes_copy = {}
+def split_with_sizes_copy(self, split_sizes, dim=0):
+    split_sizes = as_ints('aten::split_with_sizes_copy', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::split_with_sizes_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_with_sizes_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_with_sizes_copy', (self, split_sizes, dim))
+    return kernel(ks, self, split_sizes, dim)
+
+K_unbind_copy__int = {}
+def unbind_copy__int(self, dim=0):
+    if dim.__class__ is not int: dim = as_int('aten::unbind_copy.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unbind_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unbind_copy.int', (self, dim))
+    return kernel(ks, self, dim)
+
+K_slice_scatter = {}
+def slice_scatter(self, src, dim=0, start=None, end=None, step=1):
+    if dim.__class__ is not int: dim = as_int('aten::slice_scatter', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_scatter', (self, src, dim, start, end, step))
+    return kernel(ks, self, src, dim, start, end, step)
+
+K_select_scatter = {}
+def select_scatter(self, src, dim, index):
+    if dim.__class__ is not int: dim = as_int('aten::select_scatter', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_scatter', (self, src, dim, index))
+    return kernel(ks, self, src, dim, index)
+
+K_diagonal_scatter = {}
+def diagonal_scatter(self, src, offset=0, dim1=0, dim2=1):
+    if offset.__class__ is not int: offset = as_int('aten::diagonal_scatter', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_scatter', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_scatter', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagonal_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagonal_scatter', (self, src, offset, dim1, dim2))
+    return kernel(ks, self, src, offset, dim1, dim2)
+
+K_as_strided_scatter = {}
+def as_strided_scatter(self, src, size, stride, storage_offset=None):
+    size = as_ints('aten::as_strided_scatter', 'size', size)
+    stride = as_ints('aten::as_strided_scatter', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_scatter', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_scatter', (self, src, size, stride, storage_offset))
+    return kernel(ks, self, src, size, stride, storage_offset)
+
+K_unsafe_split__Tensor = {}
+def unsafe_split__Tensor(self, split_size, dim=0):
+    if split_size.__class__ is not int: split_size = as_int('aten::unsafe_split.Tensor', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_split.Tensor', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_split__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_split.Tensor', (self, split_size, dim))
+    return kernel(ks, self, split_size, dim)
+
+K_unsafe_split_with_sizes = {}
+def unsafe_split_with_sizes(self, split_sizes, dim=0):
+    split_sizes = as_ints('aten::unsafe_split_with_sizes', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_split_with_sizes', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_split_with_sizes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_split_with_sizes', (self, split_sizes, dim))
+    return kernel(ks, self, split_sizes, dim)
+
+K_unsafe_chunk = {}
+def unsafe_chunk(self, chunks, dim=0):
+    if chunks.__class__ is not int: chunks = as_int('aten::unsafe_chunk', 'chunks', chunks)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_chunk', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_chunk[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_chunk', (self, chunks, dim))
+    return kernel(ks, self, chunks, dim)
+
+K_atleast_1d = {}
+def atleast_1d(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atleast_1d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atleast_1d', (self,))
+    return kernel(ks, self)
+
+K_atleast_1d__Sequence = {}
+def atleast_1d__Sequence(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::atleast_1d.Sequence', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atleast_1d__Sequence[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atleast_1d.Sequence', (tensors,))
+    return kernel(ks, tensors)
+
+K_atleast_2d = {}
+def atleast_2d(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atleast_2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atleast_2d', (self,))
+    return kernel(ks, self)
+
+K_atleast_2d__Sequence = {}
+def atleast_2d__Sequence(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::atleast_2d.Sequence', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atleast_2d__Sequence[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atleast_2d.Sequence', (tensors,))
+    return kernel(ks, tensors)
+
+K_atleast_3d = {}
+def atleast_3d(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atleast_3d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atleast_3d', (self,))
+    return kernel(ks, self)
+
+K_atleast_3d__Sequence = {}
+def atleast_3d__Sequence(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::atleast_3d.Sequence', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atleast_3d__Sequence[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atleast_3d.Sequence', (tensors,))
+    return kernel(ks, tensors)
+
+K_broadcast_tensors = {}
+def broadcast_tensors(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::broadcast_tensors', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_broadcast_tensors[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::broadcast_tensors', (tensors,))
+    return kernel(ks, tensors)
+
+K_hstack = {}
+def hstack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack', (tensors,))
+    return kernel(ks, tensors)
+
+K_vstack = {}
+def vstack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::vstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vstack', (tensors,))
+    return kernel(ks, tensors)
+
+K_row_stack = {}
+def row_stack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::row_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_row_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::row_stack', (tensors,))
+    return kernel(ks, tensors)
+
+K_dstack = {}
+def dstack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::dstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dstack', (tensors,))
+    return kernel(ks, tensors)
+
+K_column_stack = {}
+def column_stack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::column_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_column_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::column_stack', (tensors,))
+    return kernel(ks, tensors)
+
+K_concat = {}
+def concat(tensors, dim=0):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concat', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concat', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concat', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+K_concatenate = {}
+def concatenate(tensors, dim=0):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concatenate', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concatenate', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concatenate[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concatenate', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+K__stack = {}
+def _stack(tensors, dim=0):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_stack', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_stack', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_stack', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+K__chunk_cat = {}
+def _chunk_cat(tensors, dim, num_chunks):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_chunk_cat', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_chunk_cat', 'dim', dim)
+    if num_chunks.__class__ is not int: num_chunks = as_int('aten::_chunk_cat', 'num_chunks', num_chunks)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__chunk_cat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_chunk_cat', (tensors, dim, num_chunks))
+    return kernel(ks, tensors, dim, num_chunks)
+
+K_block_diag = {}
+def block_diag(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::block_diag', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_block_diag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::block_diag', (tensors,))
+    return kernel(ks, tensors)
+
+K_meshgrid = {}
+def meshgrid(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::meshgrid', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_meshgrid[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::meshgrid', (tensors,))
+    return kernel(ks, tensors)
+
+K_meshgrid__indexing = {}
+def meshgrid__indexing(tensors, *, indexing):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::meshgrid.indexing', 'tensors', tensors)
+    if indexing.__class__ is not str: indexing = as_str('aten::meshgrid.indexing', 'indexing', indexing)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_meshgrid__indexing[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::meshgrid.indexing', (tensors, indexing))
+    return kernel(ks, tensors, indexing)
+
+K_cartesian_prod = {}
+def cartesian_prod(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cartesian_prod', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cartesian_prod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cartesian_prod', (tensors,))
+    return kernel(ks, tensors)
+
+K_combinations = {}
+def combinations(self, r=2, with_replacement=False):
+    if r.__class__ is not int: r = as_int('aten::combinations', 'r', r)
+    if with_replacement.__class__ is not bool: with_replacement = as_bool('aten::combinations', 'with_replacement', with_replacement)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_combinations[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::combinations', (self, r, with_replacement))
+    return kernel(ks, self, r, with_replacement)
+
+K_diag = {}
+def diag(self, diagonal=0):
+    if diagonal.__class__ is not int: diagonal = as_int('aten::diag', 'diagonal', diagonal)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diag', (self, diagonal))
+    return kernel(ks, self, diagonal)
+
+K_diag_embed = {}
+def diag_embed(self, offset=0, dim1=-2, dim2=-1):
+    if offset.__class__ is not int: offset = as_int('aten::diag_embed', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diag_embed', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diag_embed', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diag_embed[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diag_embed', (self, offset, dim1, dim2))
+    return kernel(ks, self, offset, dim1, dim2)
+
+K_diagflat = {}
+def diagflat(self, offset=0):
+    if offset.__class__ is not int: offset = as_int('aten::diagflat', 'offset', offset)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagflat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagflat', (self, offset))
+    return kernel(ks, self, offset)
+
+K_tile = {}
+def tile(self, dims):
+    dims = as_ints('aten::tile', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tile[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tile', (self, dims))
+    return kernel(ks, self, dims)
+
+K_roll = {}
+def roll(self, shifts, dims=()):
+    shifts = as_ints('aten::roll', 'shifts', shifts, 1)
+    dims = as_ints('aten::roll', 'dims', dims, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_roll[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::roll', (self, shifts, dims))
+    return kernel(ks, self, shifts, dims)
+
+K_rot90 = {}
+def rot90(self, k=1, dims=(0, 1)):
+    if k.__class__ is not int: k = as_int('aten::rot90', 'k', k)
+    dims = as_ints('aten::rot90', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rot90[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rot90', (self, k, dims))
+    return kernel(ks, self, k, dims)
+
+K_fliplr = {}
+def fliplr(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fliplr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fliplr', (self,))
+    return kernel(ks, self)
+
+K_flipud = {}
+def flipud(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_flipud[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::flipud', (self,))
+    return kernel(ks, self)
+
+K_repeat_interleave__Tensor = {}
+def repeat_interleave__Tensor(repeats, *, output_size=None):
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.Tensor', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = repeats.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.Tensor', (repeats, output_size))
+    return kernel(ks, repeats, output_size)
+
+K_repeat_interleave__self_Tensor = {}
+def repeat_interleave__self_Tensor(self, repeats, dim=None, *, output_size=None):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::repeat_interleave.self_Tensor', 'dim', dim)
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.self_Tensor', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = self.keys | repeats.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__self_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.self_Tensor', (self, repeats, dim, output_size))
+    return kernel(ks, self, repeats, dim, output_size)
+
+K_repeat_interleave__self_int = {}
+def repeat_interleave__self_int(self, repeats, dim=None, *, output_size=None):
+    if repeats.__class__ is not int: repeats = as_int('aten::repeat_interleave.self_int', 'repeats', repeats)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::repeat_interleave.self_int', 'dim', dim)
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.self_int', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__self_int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.self_int', (self, repeats, dim, output_size))
+    return kernel(ks, self, repeats, dim, output_size)
+
 K_clone = {}
 def clone(self, *, memory_format=None):
     state = DISPATCH()
@@ -5031,6 +6269,152 @@ def _local_scalar_dense(self):
         kernel = None
     if kernel is None:
         return miss('aten::_local_scalar_dense', (self,))
+    return kernel(ks, self)
+
+K_copy = {}
+def copy(self, src, non_blocking=False):
+    if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy', 'non_blocking', non_blocking)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copy', (self, src, non_blocking))
+    return kernel(ks, self, src, non_blocking)
+
+K_item = {}
+def item(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_item[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::item', (self,))
+    return kernel(ks, self)
+
+K_type_as = {}
+def type_as(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_type_as[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::type_as', (self, other))
+    return kernel(ks, self, other)
+
+K_is_floating_point = {}
+def is_floating_point(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_floating_point[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_floating_point', (self,))
+    return kernel(ks, self)
+
+K_is_complex = {}
+def is_complex(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_complex', (self,))
+    return kernel(ks, self)
+
+K_is_signed = {}
+def is_signed(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_signed[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_signed', (self,))
+    return kernel(ks, self)
+
+K_is_nonzero = {}
+def is_nonzero(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_nonzero[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_nonzero', (self,))
+    return kernel(ks, self)
+
+K_is_same_size = {}
+def is_same_size(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_is_same_size[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::is_same_size', (self, other))
+    return kernel(ks, self, other)
+
+K_sym_size__int = {}
+def sym_size__int(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::sym_size.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_size__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_size.int', (self, dim))
+    return kernel(ks, self, dim)
+
+K_sym_stride__int = {}
+def sym_stride__int(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::sym_stride.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_stride__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_stride.int', (self, dim))
+    return kernel(ks, self, dim)
+
+K_sym_numel = {}
+def sym_numel(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_numel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_numel', (self,))
     return kernel(ks, self)
 
 K_index__Tensor = {}
@@ -5712,6 +7096,371 @@ def one_hot(self, num_classes=-1):
     if kernel is None:
         return miss('aten::one_hot', (self, num_classes))
     return kernel(ks, self, num_classes)
+
+K_take = {}
+def take(self, index):
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_take[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::take', (self, index))
+    return kernel(ks, self, index)
+
+K__unsafe_index__Tensor = {}
+def _unsafe_index__Tensor(self, indices):
+    if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::_unsafe_index.Tensor', 'indices', indices)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unsafe_index__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unsafe_index.Tensor', (self, indices))
+    return kernel(ks, self, indices)
+
+K__unsafe_index_put = {}
+def _unsafe_index_put(self, indices, values, accumulate=False):
+    if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::_unsafe_index_put', 'indices', indices)
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::_unsafe_index_put', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unsafe_index_put[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unsafe_index_put', (self, indices, values, accumulate))
+    return kernel(ks, self, indices, values, accumulate)
+
+K__unsafe_masked_index = {}
+def _unsafe_masked_index(self, mask, indices, fill):
+    if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::_unsafe_masked_index', 'indices', indices)
+    if fill.__class__ is not int and fill.__class__ is not float: fill = as_scalar('aten::_unsafe_masked_index', 'fill', fill)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mask.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unsafe_masked_index[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unsafe_masked_index', (self, mask, indices, fill))
+    return kernel(ks, self, mask, indices, fill)
+
+K__unsafe_masked_index_put_accumulate = {}
+def _unsafe_masked_index_put_accumulate(self, mask, indices, values):
+    if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::_unsafe_masked_index_put_accumulate', 'indices', indices)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mask.keys | values.keys
+        for each in indices:
+            if each is not None:
+                ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unsafe_masked_index_put_accumulate[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unsafe_masked_index_put_accumulate', (self, mask, indices, values))
+    return kernel(ks, self, mask, indices, values)
+
+K_put = {}
+def put(self, index, source, accumulate=False):
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put', (self, index, source, accumulate))
+    return kernel(ks, self, index, source, accumulate)
+
+K_put_ = {}
+def put_(self, index, source, accumulate=False):
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put_', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put_', (self, index, source, accumulate))
+    return kernel(ks, self, index, source, accumulate)
+
+K_index_copy = {}
+def index_copy(self, dim, index, source):
+    if dim.__class__ is not int: dim = as_int('aten::index_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_copy', (self, dim, index, source))
+    return kernel(ks, self, dim, index, source)
+
+K_index_copy_ = {}
+def index_copy_(self, dim, index, source):
+    if dim.__class__ is not int: dim = as_int('aten::index_copy_', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_copy_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_copy_', (self, dim, index, source))
+    return kernel(ks, self, dim, index, source)
+
+K_index_fill__int_Scalar = {}
+def index_fill__int_Scalar(self, dim, index, value):
+    if dim.__class__ is not int: dim = as_int('aten::index_fill.int_Scalar', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::index_fill.int_Scalar', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_fill__int_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_fill.int_Scalar', (self, dim, index, value))
+    return kernel(ks, self, dim, index, value)
+
+K_index_fill___int_Scalar = {}
+def index_fill___int_Scalar(self, dim, index, value):
+    if dim.__class__ is not int: dim = as_int('aten::index_fill_.int_Scalar', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::index_fill_.int_Scalar', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_fill___int_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_fill_.int_Scalar', (self, dim, index, value))
+    return kernel(ks, self, dim, index, value)
+
+K_index_fill__int_Tensor = {}
+def index_fill__int_Tensor(self, dim, index, value):
+    if dim.__class__ is not int: dim = as_int('aten::index_fill.int_Tensor', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | value.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_fill__int_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_fill.int_Tensor', (self, dim, index, value))
+    return kernel(ks, self, dim, index, value)
+
+K_index_fill___int_Tensor = {}
+def index_fill___int_Tensor(self, dim, index, value):
+    if dim.__class__ is not int: dim = as_int('aten::index_fill_.int_Tensor', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | value.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_fill___int_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_fill_.int_Tensor', (self, dim, index, value))
+    return kernel(ks, self, dim, index, value)
+
+K_masked_scatter = {}
+def masked_scatter(self, mask, source):
+    state = DISPATCH()
+    try:
+        ks = self.keys | mask.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_masked_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::masked_scatter', (self, mask, source))
+    return kernel(ks, self, mask, source)
+
+K_masked_scatter_ = {}
+def masked_scatter_(self, mask, source):
+    state = DISPATCH()
+    try:
+        ks = self.keys | mask.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_masked_scatter_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::masked_scatter_', (self, mask, source))
+    return kernel(ks, self, mask, source)
+
+K_scatter_reduce__two = {}
+def scatter_reduce__two(self, dim, index, src, reduce, *, include_self=True):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce__two[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce.two', (self, dim, index, src, reduce, include_self))
+    return kernel(ks, self, dim, index, src, reduce, include_self)
+
+K_scatter_reduce___two = {}
+def scatter_reduce___two(self, dim, index, src, reduce, *, include_self=True):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce_.two', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce_.two', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce_.two', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce___two[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce_.two', (self, dim, index, src, reduce, include_self))
+    return kernel(ks, self, dim, index, src, reduce, include_self)
+
+K_scatter_reduce__two_out = {}
+def scatter_reduce__two_out(self, dim, index, src, reduce, *, include_self=True, out):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two_out', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two_out', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two_out', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce__two_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce.two_out', (self, dim, index, src, reduce, include_self, out))
+    return kernel(ks, self, dim, index, src, reduce, include_self, out)
+
+K_scatter__reduce = {}
+def scatter__reduce(self, dim, index, src, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.reduce', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.reduce', (self, dim, index, src, reduce))
+    return kernel(ks, self, dim, index, src, reduce)
+
+K_scatter___reduce = {}
+def scatter___reduce(self, dim, index, src, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_.reduce', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_.reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter___reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_.reduce', (self, dim, index, src, reduce))
+    return kernel(ks, self, dim, index, src, reduce)
+
+K_scatter__value_reduce = {}
+def scatter__value_reduce(self, dim, index, value, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.value_reduce', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter.value_reduce', 'value', value)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.value_reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__value_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.value_reduce', (self, dim, index, value, reduce))
+    return kernel(ks, self, dim, index, value, reduce)
+
+K_scatter___value_reduce = {}
+def scatter___value_reduce(self, dim, index, value, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_.value_reduce', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter_.value_reduce', 'value', value)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_.value_reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter___value_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_.value_reduce', (self, dim, index, value, reduce))
+    return kernel(ks, self, dim, index, value, reduce)
+
+K_index_reduce = {}
+def index_reduce(self, dim, index, source, reduce, *, include_self=True):
+    if dim.__class__ is not int: dim = as_int('aten::index_reduce', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::index_reduce', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_reduce', (self, dim, index, source, reduce, include_self))
+    return kernel(ks, self, dim, index, source, reduce, include_self)
+
+K_index_reduce_ = {}
+def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
+    if dim.__class__ is not int: dim = as_int('aten::index_reduce_', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::index_reduce_', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce_', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_reduce_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_reduce_', (self, dim, index, source, reduce, include_self))
+    return kernel(ks, self, dim, index, source, reduce, include_self)
 
 K_empty__memory_format = {}
 def empty__memory_format(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
@@ -6844,6 +8593,661 @@ def repeat__out(self, repeats, *, out):
         return miss('aten::repeat.out', (self, repeats, out))
     return kernel(ks, self, repeats, out)
 
+K_view_copy__out = {}
+def view_copy__out(self, size, *, out):
+    size = as_ints('aten::view_copy.out', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_copy.out', (self, size, out))
+    return kernel(ks, self, size, out)
+
+K__reshape_alias_copy__out = {}
+def _reshape_alias_copy__out(self, size, stride, *, out):
+    size = as_ints('aten::_reshape_alias_copy.out', 'size', size)
+    stride = as_ints('aten::_reshape_alias_copy.out', 'stride', stride)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__reshape_alias_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_reshape_alias_copy.out', (self, size, stride, out))
+    return kernel(ks, self, size, stride, out)
+
+K_as_strided_copy__out = {}
+def as_strided_copy__out(self, size, stride, storage_offset=None, *, out):
+    size = as_ints('aten::as_strided_copy.out', 'size', size)
+    stride = as_ints('aten::as_strided_copy.out', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_copy.out', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_copy.out', (self, size, stride, storage_offset, out))
+    return kernel(ks, self, size, stride, storage_offset, out)
+
+K_alias_copy__out = {}
+def alias_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_alias_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::alias_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_detach_copy__out = {}
+def detach_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_detach_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::detach_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_diagonal_copy__out = {}
+def diagonal_copy__out(self, offset=0, dim1=0, dim2=1, *, out):
+    if offset.__class__ is not int: offset = as_int('aten::diagonal_copy.out', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_copy.out', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_copy.out', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagonal_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagonal_copy.out', (self, offset, dim1, dim2, out))
+    return kernel(ks, self, offset, dim1, dim2, out)
+
+K_expand_copy__out = {}
+def expand_copy__out(self, size, *, implicit=False, out):
+    size = as_ints('aten::expand_copy.out', 'size', size)
+    if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy.out', 'implicit', implicit)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_expand_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::expand_copy.out', (self, size, implicit, out))
+    return kernel(ks, self, size, implicit, out)
+
+K_permute_copy__out = {}
+def permute_copy__out(self, dims, *, out):
+    dims = as_ints('aten::permute_copy.out', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_permute_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::permute_copy.out', (self, dims, out))
+    return kernel(ks, self, dims, out)
+
+K_transpose_copy__int_out = {}
+def transpose_copy__int_out(self, dim0, dim1, *, out):
+    if dim0.__class__ is not int: dim0 = as_int('aten::transpose_copy.int_out', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::transpose_copy.int_out', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_transpose_copy__int_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::transpose_copy.int_out', (self, dim0, dim1, out))
+    return kernel(ks, self, dim0, dim1, out)
+
+K_t_copy__out = {}
+def t_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_t_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::t_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_select_copy__int_out = {}
+def select_copy__int_out(self, dim, index, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::select_copy.int_out', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_copy.int_out', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_copy__int_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_copy.int_out', (self, dim, index, out))
+    return kernel(ks, self, dim, index, out)
+
+K_slice_copy__Tensor_out = {}
+def slice_copy__Tensor_out(self, dim=0, start=None, end=None, step=1, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::slice_copy.Tensor_out', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_copy.Tensor_out', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_copy.Tensor_out', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_copy.Tensor_out', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_copy__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_copy.Tensor_out', (self, dim, start, end, step, out))
+    return kernel(ks, self, dim, start, end, step, out)
+
+K_squeeze_copy__out = {}
+def squeeze_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_squeeze_copy__dim_out = {}
+def squeeze_copy__dim_out(self, dim, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::squeeze_copy.dim_out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dim_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dim_out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_squeeze_copy__dims_out = {}
+def squeeze_copy__dims_out(self, dim, *, out):
+    dim = as_ints('aten::squeeze_copy.dims_out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dims_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dims_out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_unsqueeze_copy__out = {}
+def unsqueeze_copy__out(self, dim, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::unsqueeze_copy.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsqueeze_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsqueeze_copy.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_unfold_copy__out = {}
+def unfold_copy__out(self, dimension, size, step, *, out):
+    if dimension.__class__ is not int: dimension = as_int('aten::unfold_copy.out', 'dimension', dimension)
+    if size.__class__ is not int: size = as_int('aten::unfold_copy.out', 'size', size)
+    if step.__class__ is not int: step = as_int('aten::unfold_copy.out', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unfold_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unfold_copy.out', (self, dimension, size, step, out))
+    return kernel(ks, self, dimension, size, step, out)
+
+K_narrow_copy__out = {}
+def narrow_copy__out(self, dim, start, length, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::narrow_copy.out', 'dim', dim)
+    if start.__class__ is not int: start = as_int('aten::narrow_copy.out', 'start', start)
+    if length.__class__ is not int: length = as_int('aten::narrow_copy.out', 'length', length)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_narrow_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::narrow_copy.out', (self, dim, start, length, out))
+    return kernel(ks, self, dim, start, length, out)
+
+K_split_copy__Tensor_out = {}
+def split_copy__Tensor_out(self, split_size, dim=0, *, out):
+    if split_size.__class__ is not int: split_size = as_int('aten::split_copy.Tensor_out', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split_copy.Tensor_out', 'dim', dim)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::split_copy.Tensor_out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_copy__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_copy.Tensor_out', (self, split_size, dim, out))
+    return kernel(ks, self, split_size, dim, out)
+
+K_split_with_sizes_copy__out = {}
+def split_with_sizes_copy__out(self, split_sizes, dim=0, *, out):
+    split_sizes = as_ints('aten::split_with_sizes_copy.out', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::split_with_sizes_copy.out', 'dim', dim)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::split_with_sizes_copy.out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_with_sizes_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_with_sizes_copy.out', (self, split_sizes, dim, out))
+    return kernel(ks, self, split_sizes, dim, out)
+
+K_unbind_copy__int_out = {}
+def unbind_copy__int_out(self, dim=0, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::unbind_copy.int_out', 'dim', dim)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::unbind_copy.int_out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unbind_copy__int_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unbind_copy.int_out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_slice_scatter__out = {}
+def slice_scatter__out(self, src, dim=0, start=None, end=None, step=1, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::slice_scatter.out', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter.out', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter.out', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_scatter.out', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_scatter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_scatter.out', (self, src, dim, start, end, step, out))
+    return kernel(ks, self, src, dim, start, end, step, out)
+
+K_select_scatter__out = {}
+def select_scatter__out(self, src, dim, index, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::select_scatter.out', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_scatter.out', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_scatter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_scatter.out', (self, src, dim, index, out))
+    return kernel(ks, self, src, dim, index, out)
+
+K_diagonal_scatter__out = {}
+def diagonal_scatter__out(self, src, offset=0, dim1=0, dim2=1, *, out):
+    if offset.__class__ is not int: offset = as_int('aten::diagonal_scatter.out', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_scatter.out', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_scatter.out', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diagonal_scatter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diagonal_scatter.out', (self, src, offset, dim1, dim2, out))
+    return kernel(ks, self, src, offset, dim1, dim2, out)
+
+K_as_strided_scatter__out = {}
+def as_strided_scatter__out(self, src, size, stride, storage_offset=None, *, out):
+    size = as_ints('aten::as_strided_scatter.out', 'size', size)
+    stride = as_ints('aten::as_strided_scatter.out', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_scatter.out', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_scatter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_scatter.out', (self, src, size, stride, storage_offset, out))
+    return kernel(ks, self, src, size, stride, storage_offset, out)
+
+K_unsafe_split__Tensor_out = {}
+def unsafe_split__Tensor_out(self, split_size, dim=0, *, out):
+    if split_size.__class__ is not int: split_size = as_int('aten::unsafe_split.Tensor_out', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_split.Tensor_out', 'dim', dim)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::unsafe_split.Tensor_out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_split__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_split.Tensor_out', (self, split_size, dim, out))
+    return kernel(ks, self, split_size, dim, out)
+
+K_unsafe_split_with_sizes__out = {}
+def unsafe_split_with_sizes__out(self, split_sizes, dim=0, *, out):
+    split_sizes = as_ints('aten::unsafe_split_with_sizes.out', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::unsafe_split_with_sizes.out', 'dim', dim)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::unsafe_split_with_sizes.out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsafe_split_with_sizes__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsafe_split_with_sizes.out', (self, split_sizes, dim, out))
+    return kernel(ks, self, split_sizes, dim, out)
+
+K_hstack__out = {}
+def hstack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_vstack__out = {}
+def vstack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::vstack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_vstack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::vstack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_row_stack__out = {}
+def row_stack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::row_stack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_row_stack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::row_stack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_dstack__out = {}
+def dstack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::dstack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dstack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dstack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_column_stack__out = {}
+def column_stack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::column_stack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_column_stack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::column_stack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_concat__out = {}
+def concat__out(tensors, dim=0, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concat.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concat.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concat__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concat.out', (tensors, dim, out))
+    return kernel(ks, tensors, dim, out)
+
+K_concatenate__out = {}
+def concatenate__out(tensors, dim=0, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concatenate.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concatenate.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concatenate__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concatenate.out', (tensors, dim, out))
+    return kernel(ks, tensors, dim, out)
+
+K__stack__out = {}
+def _stack__out(tensors, dim=0, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_stack.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_stack.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__stack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_stack.out', (tensors, dim, out))
+    return kernel(ks, tensors, dim, out)
+
+K__chunk_cat__out = {}
+def _chunk_cat__out(tensors, dim, num_chunks, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_chunk_cat.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_chunk_cat.out', 'dim', dim)
+    if num_chunks.__class__ is not int: num_chunks = as_int('aten::_chunk_cat.out', 'num_chunks', num_chunks)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__chunk_cat__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_chunk_cat.out', (tensors, dim, num_chunks, out))
+    return kernel(ks, tensors, dim, num_chunks, out)
+
+K_block_diag__out = {}
+def block_diag__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::block_diag.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_block_diag__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::block_diag.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_diag__out = {}
+def diag__out(self, diagonal=0, *, out):
+    if diagonal.__class__ is not int: diagonal = as_int('aten::diag.out', 'diagonal', diagonal)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diag__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diag.out', (self, diagonal, out))
+    return kernel(ks, self, diagonal, out)
+
+K_diag_embed__out = {}
+def diag_embed__out(self, offset=0, dim1=-2, dim2=-1, *, out):
+    if offset.__class__ is not int: offset = as_int('aten::diag_embed.out', 'offset', offset)
+    if dim1.__class__ is not int: dim1 = as_int('aten::diag_embed.out', 'dim1', dim1)
+    if dim2.__class__ is not int: dim2 = as_int('aten::diag_embed.out', 'dim2', dim2)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diag_embed__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diag_embed.out', (self, offset, dim1, dim2, out))
+    return kernel(ks, self, offset, dim1, dim2, out)
+
+K_roll__out = {}
+def roll__out(self, shifts, dims=(), *, out):
+    shifts = as_ints('aten::roll.out', 'shifts', shifts, 1)
+    dims = as_ints('aten::roll.out', 'dims', dims, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_roll__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::roll.out', (self, shifts, dims, out))
+    return kernel(ks, self, shifts, dims, out)
+
+K_rot90__out = {}
+def rot90__out(self, k=1, dims=(0, 1), *, out):
+    if k.__class__ is not int: k = as_int('aten::rot90.out', 'k', k)
+    dims = as_ints('aten::rot90.out', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rot90__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rot90.out', (self, k, dims, out))
+    return kernel(ks, self, k, dims, out)
+
+K_repeat_interleave__Tensor_out = {}
+def repeat_interleave__Tensor_out(repeats, *, output_size=None, out):
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.Tensor_out', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = repeats.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.Tensor_out', (repeats, output_size, out))
+    return kernel(ks, repeats, output_size, out)
+
 K_clone__out = {}
 def clone__out(self, *, memory_format=None, out):
     state = DISPATCH()
@@ -6856,6 +9260,20 @@ def clone__out(self, *, memory_format=None, out):
     if kernel is None:
         return miss('aten::clone.out', (self, memory_format, out))
     return kernel(ks, self, memory_format, out)
+
+K_copy__out = {}
+def copy__out(self, src, non_blocking=False, *, out):
+    if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy.out', 'non_blocking', non_blocking)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copy.out', (self, src, non_blocking, out))
+    return kernel(ks, self, src, non_blocking, out)
 
 K__to_copy__out = {}
 def _to_copy__out(self, *, non_blocking=False, memory_format=None, out):
@@ -6963,6 +9381,136 @@ def nonzero__out(self, *, out):
     if kernel is None:
         return miss('aten::nonzero.out', (self, out))
     return kernel(ks, self, out)
+
+K_take__out = {}
+def take__out(self, index, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_take__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::take.out', (self, index, out))
+    return kernel(ks, self, index, out)
+
+K_put__out = {}
+def put__out(self, index, source, accumulate=False, *, out):
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put.out', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put.out', (self, index, source, accumulate, out))
+    return kernel(ks, self, index, source, accumulate, out)
+
+K_index_copy__out = {}
+def index_copy__out(self, dim, index, source, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::index_copy.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_copy.out', (self, dim, index, source, out))
+    return kernel(ks, self, dim, index, source, out)
+
+K_index_fill__int_Scalar_out = {}
+def index_fill__int_Scalar_out(self, dim, index, value, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::index_fill.int_Scalar_out', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::index_fill.int_Scalar_out', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_fill__int_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_fill.int_Scalar_out', (self, dim, index, value, out))
+    return kernel(ks, self, dim, index, value, out)
+
+K_index_fill__int_Tensor_out = {}
+def index_fill__int_Tensor_out(self, dim, index, value, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::index_fill.int_Tensor_out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | value.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_fill__int_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_fill.int_Tensor_out', (self, dim, index, value, out))
+    return kernel(ks, self, dim, index, value, out)
+
+K_masked_scatter__out = {}
+def masked_scatter__out(self, mask, source, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | mask.keys | source.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_masked_scatter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::masked_scatter.out', (self, mask, source, out))
+    return kernel(ks, self, mask, source, out)
+
+K_scatter__reduce_out = {}
+def scatter__reduce_out(self, dim, index, src, *, reduce, out):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.reduce_out', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.reduce_out', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__reduce_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.reduce_out', (self, dim, index, src, reduce, out))
+    return kernel(ks, self, dim, index, src, reduce, out)
+
+K_scatter__value_reduce_out = {}
+def scatter__value_reduce_out(self, dim, index, value, *, reduce, out):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.value_reduce_out', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter.value_reduce_out', 'value', value)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.value_reduce_out', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__value_reduce_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.value_reduce_out', (self, dim, index, value, reduce, out))
+    return kernel(ks, self, dim, index, value, reduce, out)
+
+K_index_reduce__out = {}
+def index_reduce__out(self, dim, index, source, reduce, *, include_self=True, out):
+    if dim.__class__ is not int: dim = as_int('aten::index_reduce.out', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::index_reduce.out', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce.out', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_index_reduce__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::index_reduce.out', (self, dim, index, source, reduce, include_self, out))
+    return kernel(ks, self, dim, index, source, reduce, include_self, out)
 
 K_zeros__out = {}
 def zeros__out(size, *, out):
@@ -7568,6 +10116,89 @@ OPERATORS = (
     ('aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)', expand_as, K_expand_as, (), True, True),
     ('aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)', flatten__using_ints, K_flatten__using_ints, (), True, True),
     ('aten::repeat(Tensor self, SymInt[] repeats) -> Tensor', repeat, K_repeat, (), True, True),
+    ('aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)', broadcast_to, K_broadcast_to, (), True, True),
+    ('aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)', unflatten__int, K_unflatten__int, (), True, True),
+    ('aten::ravel(Tensor(a) self) -> Tensor(a)', ravel, K_ravel, (), True, True),
+    ('aten::adjoint(Tensor(a) self) -> Tensor(a)', adjoint, K_adjoint, (), True, True),
+    ('aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)', swapaxes, K_swapaxes, (), False, False),
+    ('aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', swapdims, K_swapdims, (), False, False),
+    ('aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)', moveaxis__int, K_moveaxis__int, (), True, True),
+    ('aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)', moveaxis__intlist, K_moveaxis__intlist, (), True, True),
+    ('aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)', reshape_as, K_reshape_as, (), False, False),
+    ('aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)', _reshape_alias, K__reshape_alias, (), False, False),
+    ('aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)', narrow__Tensor, K_narrow__Tensor, (), False, False),
+    ('aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]', split__sizes, K_split__sizes, (), True, False),
+    ('aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]', tensor_split__sections, K_tensor_split__sections, (), True, True),
+    ('aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]', tensor_split__indices, K_tensor_split__indices, (), True, True),
+    ('aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int dim=0) -> Tensor(a)[]', tensor_split__tensor_indices_or_sections, K_tensor_split__tensor_indices_or_sections, (), True, True),
+    ('aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]', hsplit__int, K_hsplit__int, (), True, True),
+    ('aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]', hsplit__array, K_hsplit__array, (), True, True),
+    ('aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]', vsplit__int, K_vsplit__int, (), True, True),
+    ('aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]', vsplit__array, K_vsplit__array, (), True, True),
+    ('aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]', dsplit__int, K_dsplit__int, (), True, True),
+    ('aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]', dsplit__array, K_dsplit__array, (), True, True),
+    ('aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', linalg_diagonal, K_linalg_diagonal, (), True, True),
+    ('aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor', sum_to_size, K_sum_to_size, (), False, False),
+    ('aten::view_copy(Tensor self, SymInt[] size) -> Tensor', view_copy, K_view_copy, ('view_copy',), True, True),
+    ('aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor', _reshape_alias_copy, K__reshape_alias_copy, ('view_copy',), True, True),
+    ('aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor', as_strided_copy, K_as_strided_copy, ('view_copy',), True, True),
+    ('aten::alias_copy(Tensor self) -> Tensor', alias_copy, K_alias_copy, ('view_copy',), True, True),
+    ('aten::detach_copy(Tensor self) -> Tensor', detach_copy, K_detach_copy, ('view_copy',), True, True),
+    ('aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor', diagonal_copy, K_diagonal_copy, ('view_copy',), True, True),
+    ('aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor', expand_copy, K_expand_copy, ('view_copy',), True, True),
+    ('aten::permute_copy(Tensor self, int[] dims) -> Tensor', permute_copy, K_permute_copy, ('view_copy',), True, True),
+    ('aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor', transpose_copy__int, K_transpose_copy__int, ('view_copy',), True, True),
+    ('aten::t_copy(Tensor self) -> Tensor', t_copy, K_t_copy, ('view_copy',), True, True),
+    ('aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor', select_copy__int, K_select_copy__int, ('view_copy',), True, True),
+    ('aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor', slice_copy__Tensor, K_slice_copy__Tensor, ('view_copy',), True, True),
+    ('aten::squeeze_copy(Tensor self) -> Tensor', squeeze_copy, K_squeeze_copy, ('view_copy',), True, True),
+    ('aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor', squeeze_copy__dim, K_squeeze_copy__dim, ('view_copy',), True, True),
+    ('aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor', squeeze_copy__dims, K_squeeze_copy__dims, ('view_copy',), True, True),
+    ('aten::unsqueeze_copy(Tensor self, int dim) -> Tensor', unsqueeze_copy, K_unsqueeze_copy, ('view_copy',), True, True),
+    ('aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor', unfold_copy, K_unfold_copy, ('view_copy',), True, True),
+    ('aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor', narrow_copy, K_narrow_copy, ('view_copy',), True, True),
+    ('aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]', split_copy__Tensor, K_split_copy__Tensor, ('view_copy',), True, True),
+    ('aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]', split_with_sizes_copy, K_split_with_sizes_copy, ('view_copy',), True, True),
+    ('aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]', unbind_copy__int, K_unbind_copy__int, ('view_copy',), True, True),
+    ('aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor', slice_scatter, K_slice_scatter, ('core', 'view_copy'), False, False),
+    ('aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor', select_scatter, K_select_scatter, ('core',), False, False),
+    ('aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor', diagonal_scatter, K_diagonal_scatter, (), False, False),
+    ('aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor', as_strided_scatter, K_as_strided_scatter, (), False, False),
+    ('aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]', unsafe_split__Tensor, K_unsafe_split__Tensor, (), False, False),
+    ('aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]', unsafe_split_with_sizes, K_unsafe_split_with_sizes, (), False, False),
+    ('aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]', unsafe_chunk, K_unsafe_chunk, ('maybe_aliasing_or_mutating',), False, False),
+    ('aten::atleast_1d(Tensor self) -> Tensor', atleast_1d, K_atleast_1d, ('maybe_aliasing_or_mutating',), True, True),
+    ('aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]', atleast_1d__Sequence, K_atleast_1d__Sequence, (), True, True),
+    ('aten::atleast_2d(Tensor self) -> Tensor', atleast_2d, K_atleast_2d, ('maybe_aliasing_or_mutating',), True, True),
+    ('aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]', atleast_2d__Sequence, K_atleast_2d__Sequence, (), True, True),
+    ('aten::atleast_3d(Tensor self) -> Tensor', atleast_3d, K_atleast_3d, ('maybe_aliasing_or_mutating',), True, True),
+    ('aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]', atleast_3d__Sequence, K_atleast_3d__Sequence, (), True, True),
+    ('aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]', broadcast_tensors, K_broadcast_tensors, (), False, False),
+    ('aten::hstack(Tensor[] tensors) -> Tensor', hstack, K_hstack, (), True, True),
+    ('aten::vstack(Tensor[] tensors) -> Tensor', vstack, K_vstack, (), True, True),
+    ('aten::row_stack(Tensor[] tensors) -> Tensor', row_stack, K_row_stack, (), True, True),
+    ('aten::dstack(Tensor[] tensors) -> Tensor', dstack, K_dstack, (), True, True),
+    ('aten::column_stack(Tensor[] tensors) -> Tensor', column_stack, K_column_stack, (), True, True),
+    ('aten::concat(Tensor[] tensors, int dim=0) -> Tensor', concat, K_concat, (), True, True),
+    ('aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor', concatenate, K_concatenate, (), True, True),
+    ('aten::_stack(Tensor[] tensors, int dim=0) -> Tensor', _stack, K__stack, (), True, True),
+    ('aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor', _chunk_cat, K__chunk_cat, (), True, True),
+    ('aten::block_diag(Tensor[] tensors) -> Tensor', block_diag, K_block_diag, (), True, True),
+    ('aten::meshgrid(Tensor[] tensors) -> Tensor[]', meshgrid, K_meshgrid, (), True, True),
+    ('aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]', meshgrid__indexing, K_meshgrid__indexing, (), True, True),
+    ('aten::cartesian_prod(Tensor[] tensors) -> Tensor', cartesian_prod, K_cartesian_prod, ('maybe_aliasing_or_mutating',), True, True),
+    ('aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor', combinations, K_combinations, (), True, True),
+    ('aten::diag(Tensor self, int diagonal=0) -> Tensor', diag, K_diag, (), True, True),
+    ('aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor', diag_embed, K_diag_embed, (), True, True),
+    ('aten::diagflat(Tensor self, int offset=0) -> Tensor', diagflat, K_diagflat, (), True, True),
+    ('aten::tile(Tensor self, SymInt[] dims) -> Tensor', tile, K_tile, (), True, True),
+    ('aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor', roll, K_roll, (), True, True),
+    ('aten::rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor', rot90, K_rot90, (), True, True),
+    ('aten::fliplr(Tensor self) -> Tensor', fliplr, K_fliplr, (), True, True),
+    ('aten::flipud(Tensor self) -> Tensor', flipud, K_flipud, (), True, True),
+    ('aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor', repeat_interleave__Tensor, K_repeat_interleave__Tensor, ('dynamic_output_shape',), True, True),
+    ('aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor', repeat_interleave__self_Tensor, K_repeat_interleave__self_Tensor, (), True, True),
+    ('aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor', repeat_interleave__self_int, K_repeat_interleave__self_int, (), True, True),
     ('aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor', clone, K_clone, ('pointwise',), True, True),
     ('aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)', contiguous, K_contiguous, (), True, True),
     ('aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)', copy_, K_copy_, (), False, False),
@@ -7587,6 +10218,17 @@ OPERATORS = (
     ('aten::masked_fill_.Scalar(Tensor(a!) self, Tensor mask, Scalar value) -> Tensor(a!)', masked_fill___Scalar, K_masked_fill___Scalar, (), True, True),
     ('aten::masked_fill_.Tensor(Tensor(a!) self, Tensor mask, Tensor value) -> Tensor(a!)', masked_fill___Tensor, K_masked_fill___Tensor, (), True, True),
     ('aten::_local_scalar_dense(Tensor self) -> Scalar', _local_scalar_dense, K__local_scalar_dense, ('data_dependent_output',), True, True),
+    ('aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor', copy, K_copy, ('core',), True, True),
+    ('aten::item(Tensor self) -> Scalar', item, K_item, ('data_dependent_output',), True, True),
+    ('aten::type_as(Tensor self, Tensor other) -> Tensor', type_as, K_type_as, (), True, True),
+    ('aten::is_floating_point(Tensor self) -> bool', is_floating_point, K_is_floating_point, (), False, False),
+    ('aten::is_complex(Tensor self) -> bool', is_complex, K_is_complex, (), False, False),
+    ('aten::is_signed(Tensor self) -> bool', is_signed, K_is_signed, (), False, False),
+    ('aten::is_nonzero(Tensor self) -> bool', is_nonzero, K_is_nonzero, (), False, False),
+    ('aten::is_same_size(Tensor self, Tensor other) -> bool', is_same_size, K_is_same_size, (), False, False),
+    ('aten::sym_size.int(Tensor self, int dim) -> SymInt', sym_size__int, K_sym_size__int, ('core',), False, False),
+    ('aten::sym_stride.int(Tensor self, int dim) -> SymInt', sym_stride__int, K_sym_stride__int, ('core',), False, False),
+    ('aten::sym_numel(Tensor self) -> SymInt', sym_numel, K_sym_numel, ('core',), False, False),
     ('aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', index__Tensor, K_index__Tensor, ('dynamic_output_shape',), True, True),
     ('aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)', index__Tensor_out, K_index__Tensor_out, (), True, True),
     ('aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', index_put, K_index_put, (), True, True),
@@ -7632,6 +10274,30 @@ OPERATORS = (
     ('aten::triu_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)', triu_, K_triu_, (), True, True),
     ('aten::triu.out(Tensor self, SymInt diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', triu__out, K_triu__out, (), True, True),
     ('aten::one_hot(Tensor self, int num_classes=-1) -> Tensor', one_hot, K_one_hot, ('dynamic_output_shape',), True, True),
+    ('aten::take(Tensor self, Tensor index) -> Tensor', take, K_take, (), True, True),
+    ('aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', _unsafe_index__Tensor, K__unsafe_index__Tensor, (), True, True),
+    ('aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', _unsafe_index_put, K__unsafe_index_put, (), False, True),
+    ('aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor', _unsafe_masked_index, K__unsafe_masked_index, (), True, True),
+    ('aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor', _unsafe_masked_index_put_accumulate, K__unsafe_masked_index_put_accumulate, (), True, True),
+    ('aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor', put, K_put, (), True, True),
+    ('aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)', put_, K_put_, (), True, True),
+    ('aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor', index_copy, K_index_copy, (), True, True),
+    ('aten::index_copy_(Tensor(a!) self, int dim, Tensor index, Tensor source) -> Tensor(a!)', index_copy_, K_index_copy_, (), True, True),
+    ('aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', index_fill__int_Scalar, K_index_fill__int_Scalar, (), False, True),
+    ('aten::index_fill_.int_Scalar(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)', index_fill___int_Scalar, K_index_fill___int_Scalar, (), False, True),
+    ('aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor', index_fill__int_Tensor, K_index_fill__int_Tensor, (), False, True),
+    ('aten::index_fill_.int_Tensor(Tensor(a!) self, int dim, Tensor index, Tensor value) -> Tensor(a!)', index_fill___int_Tensor, K_index_fill___int_Tensor, (), False, True),
+    ('aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor', masked_scatter, K_masked_scatter, ('core',), True, True),
+    ('aten::masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)', masked_scatter_, K_masked_scatter_, (), True, True),
+    ('aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor', scatter_reduce__two, K_scatter_reduce__two, ('core',), True, True),
+    ('aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor(a!)', scatter_reduce___two, K_scatter_reduce___two, (), True, True),
+    ('aten::scatter_reduce.two_out(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)', scatter_reduce__two_out, K_scatter_reduce__two_out, (), True, True),
+    ('aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', scatter__reduce, K_scatter__reduce, (), True, True),
+    ('aten::scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)', scatter___reduce, K_scatter___reduce, (), True, True),
+    ('aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', scatter__value_reduce, K_scatter__value_reduce, (), True, True),
+    ('aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)', scatter___value_reduce, K_scatter___value_reduce, (), True, True),
+    ('aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor', index_reduce, K_index_reduce, (), True, True),
+    ('aten::index_reduce_(Tensor(a!) self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor(a!)', index_reduce_, K_index_reduce_, (), True, True),
     ('aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', empty__memory_format, K_empty__memory_format, (), True, True),
     ('aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', empty_strided, K_empty_strided, (), True, True),
     ('aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', zeros, K_zeros, (), True, True),
@@ -7703,7 +10369,50 @@ OPERATORS = (
     ('aten::native_dropout_backward.out(Tensor grad_output, Tensor mask, float scale, *, Tensor(a!) out) -> Tensor(a!)', native_dropout_backward__out, K_native_dropout_backward__out, ('generated',), False, False),
     ('aten::_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', _unsafe_view__out, K__unsafe_view__out, ('generated',), False, False),
     ('aten::repeat.out(Tensor self, SymInt[] repeats, *, Tensor(a!) out) -> Tensor(a!)', repeat__out, K_repeat__out, ('generated',), False, False),
+    ('aten::view_copy.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', view_copy__out, K_view_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::_reshape_alias_copy.out(Tensor self, SymInt[] size, SymInt[] stride, *, Tensor(a!) out) -> Tensor(a!)', _reshape_alias_copy__out, K__reshape_alias_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::as_strided_copy.out(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)', as_strided_copy__out, K_as_strided_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::alias_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', alias_copy__out, K_alias_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::detach_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', detach_copy__out, K_detach_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::diagonal_copy.out(Tensor self, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)', diagonal_copy__out, K_diagonal_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::expand_copy.out(Tensor self, SymInt[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)', expand_copy__out, K_expand_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)', permute_copy__out, K_permute_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::transpose_copy.int_out(Tensor self, int dim0, int dim1, *, Tensor(a!) out) -> Tensor(a!)', transpose_copy__int_out, K_transpose_copy__int_out, ('generated', 'view_copy'), False, False),
+    ('aten::t_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', t_copy__out, K_t_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::select_copy.int_out(Tensor self, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)', select_copy__int_out, K_select_copy__int_out, ('generated', 'view_copy'), False, False),
+    ('aten::slice_copy.Tensor_out(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) out) -> Tensor(a!)', slice_copy__Tensor_out, K_slice_copy__Tensor_out, ('generated', 'view_copy'), False, False),
+    ('aten::squeeze_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', squeeze_copy__out, K_squeeze_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', squeeze_copy__dim_out, K_squeeze_copy__dim_out, ('generated', 'view_copy'), False, False),
+    ('aten::squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', squeeze_copy__dims_out, K_squeeze_copy__dims_out, ('generated', 'view_copy'), False, False),
+    ('aten::unsqueeze_copy.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', unsqueeze_copy__out, K_unsqueeze_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::unfold_copy.out(Tensor self, int dimension, int size, int step, *, Tensor(a!) out) -> Tensor(a!)', unfold_copy__out, K_unfold_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::narrow_copy.out(Tensor self, int dim, SymInt start, SymInt length, *, Tensor(a!) out) -> Tensor(a!)', narrow_copy__out, K_narrow_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()', split_copy__Tensor_out, K_split_copy__Tensor_out, ('generated', 'view_copy'), False, False),
+    ('aten::split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()', split_with_sizes_copy__out, K_split_with_sizes_copy__out, ('generated', 'view_copy'), False, False),
+    ('aten::unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()', unbind_copy__int_out, K_unbind_copy__int_out, ('generated', 'view_copy'), False, False),
+    ('aten::slice_scatter.out(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) out) -> Tensor(a!)', slice_scatter__out, K_slice_scatter__out, ('generated', 'view_copy'), False, False),
+    ('aten::select_scatter.out(Tensor self, Tensor src, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)', select_scatter__out, K_select_scatter__out, ('generated',), False, False),
+    ('aten::diagonal_scatter.out(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1, *, Tensor(a!) out) -> Tensor(a!)', diagonal_scatter__out, K_diagonal_scatter__out, ('generated',), False, False),
+    ('aten::as_strided_scatter.out(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)', as_strided_scatter__out, K_as_strided_scatter__out, ('generated',), False, False),
+    ('aten::unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()', unsafe_split__Tensor_out, K_unsafe_split__Tensor_out, ('generated',), False, False),
+    ('aten::unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()', unsafe_split_with_sizes__out, K_unsafe_split_with_sizes__out, ('generated',), False, False),
+    ('aten::hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', hstack__out, K_hstack__out, ('generated',), False, False),
+    ('aten::vstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', vstack__out, K_vstack__out, ('generated',), False, False),
+    ('aten::row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', row_stack__out, K_row_stack__out, ('generated',), False, False),
+    ('aten::dstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', dstack__out, K_dstack__out, ('generated',), False, False),
+    ('aten::column_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', column_stack__out, K_column_stack__out, ('generated',), False, False),
+    ('aten::concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', concat__out, K_concat__out, ('generated',), False, False),
+    ('aten::concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', concatenate__out, K_concatenate__out, ('generated',), False, False),
+    ('aten::_stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', _stack__out, K__stack__out, ('generated',), False, False),
+    ('aten::_chunk_cat.out(Tensor[] tensors, int dim, int num_chunks, *, Tensor(a!) out) -> Tensor(a!)', _chunk_cat__out, K__chunk_cat__out, ('generated',), False, False),
+    ('aten::block_diag.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', block_diag__out, K_block_diag__out, ('generated',), False, False),
+    ('aten::diag.out(Tensor self, int diagonal=0, *, Tensor(a!) out) -> Tensor(a!)', diag__out, K_diag__out, ('generated',), False, False),
+    ('aten::diag_embed.out(Tensor self, int offset=0, int dim1=-2, int dim2=-1, *, Tensor(a!) out) -> Tensor(a!)', diag_embed__out, K_diag_embed__out, ('generated',), False, False),
+    ('aten::roll.out(Tensor self, SymInt[1] shifts, int[1] dims=[], *, Tensor(a!) out) -> Tensor(a!)', roll__out, K_roll__out, ('generated',), False, False),
+    ('aten::rot90.out(Tensor self, int k=1, int[] dims=[0,1], *, Tensor(a!) out) -> Tensor(a!)', rot90__out, K_rot90__out, ('generated',), False, False),
+    ('aten::repeat_interleave.Tensor_out(Tensor repeats, *, SymInt? output_size=None, Tensor(a!) out) -> Tensor(a!)', repeat_interleave__Tensor_out, K_repeat_interleave__Tensor_out, ('generated',), False, False),
     ('aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', clone__out, K_clone__out, ('generated',), False, False),
+    ('aten::copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!)', copy__out, K_copy__out, ('generated',), False, False),
     ('aten::_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', _to_copy__out, K__to_copy__out, ('generated',), False, False),
     ('aten::fill.Scalar_out(Tensor self, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', fill__Scalar_out, K_fill__Scalar_out, ('generated',), False, False),
     ('aten::fill.Tensor_out(Tensor self, Tensor value, *, Tensor(a!) out) -> Tensor(a!)', fill__Tensor_out, K_fill__Tensor_out, ('generated',), False, False),
@@ -7712,6 +10421,15 @@ OPERATORS = (
     ('aten::masked_fill.Scalar_out(Tensor self, Tensor mask, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', masked_fill__Scalar_out, K_masked_fill__Scalar_out, ('generated',), False, False),
     ('aten::masked_fill.Tensor_out(Tensor self, Tensor mask, Tensor value, *, Tensor(a!) out) -> Tensor(a!)', masked_fill__Tensor_out, K_masked_fill__Tensor_out, ('generated',), False, False),
     ('aten::nonzero.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', nonzero__out, K_nonzero__out, ('generated',), False, False),
+    ('aten::take.out(Tensor self, Tensor index, *, Tensor(a!) out) -> Tensor(a!)', take__out, K_take__out, ('generated',), False, False),
+    ('aten::put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)', put__out, K_put__out, ('generated',), False, False),
+    ('aten::index_copy.out(Tensor self, int dim, Tensor index, Tensor source, *, Tensor(a!) out) -> Tensor(a!)', index_copy__out, K_index_copy__out, ('generated',), False, False),
+    ('aten::index_fill.int_Scalar_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', index_fill__int_Scalar_out, K_index_fill__int_Scalar_out, ('generated',), False, False),
+    ('aten::index_fill.int_Tensor_out(Tensor self, int dim, Tensor index, Tensor value, *, Tensor(a!) out) -> Tensor(a!)', index_fill__int_Tensor_out, K_index_fill__int_Tensor_out, ('generated',), False, False),
+    ('aten::masked_scatter.out(Tensor self, Tensor mask, Tensor source, *, Tensor(a!) out) -> Tensor(a!)', masked_scatter__out, K_masked_scatter__out, ('generated',), False, False),
+    ('aten::scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)', scatter__reduce_out, K_scatter__reduce_out, ('generated',), False, False),
+    ('aten::scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)', scatter__value_reduce_out, K_scatter__value_reduce_out, ('generated',), False, False),
+    ('aten::index_reduce.out(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)', index_reduce__out, K_index_reduce__out, ('generated',), False, False),
     ('aten::zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', zeros__out, K_zeros__out, ('generated',), False, False),
     ('aten::ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', ones__out, K_ones__out, ('generated',), False, False),
     ('aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)', full__out, K_full__out, ('generated',), False, False),
@@ -7797,6 +10515,89 @@ KERNELS = (
     ('aten::expand_as', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:expand_as'),
     ('aten::flatten.using_ints', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:flatten_using_ints'),
     ('aten::repeat', 'CompositeExplicitAutograd', 'turnout.native.composites.shaping:repeat'),
+    ('aten::broadcast_to', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:broadcast_to'),
+    ('aten::unflatten.int', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:unflatten_int'),
+    ('aten::ravel', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:ravel'),
+    ('aten::adjoint', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:adjoint'),
+    ('aten::swapaxes', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped'),
+    ('aten::swapdims', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped'),
+    ('aten::moveaxis.int', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:movedim_int'),
+    ('aten::moveaxis.intlist', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:movedim_intlist'),
+    ('aten::reshape_as', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:reshape_as'),
+    ('aten::_reshape_alias', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:reshape_alias'),
+    ('aten::narrow.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:narrow_Tensor'),
+    ('aten::split.sizes', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:split_sizes'),
+    ('aten::tensor_split.sections', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:tensor_split_sections'),
+    ('aten::tensor_split.indices', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:tensor_split_indices'),
+    ('aten::tensor_split.tensor_indices_or_sections', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:tensor_split_tensor'),
+    ('aten::hsplit.int', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:hsplit_int'),
+    ('aten::hsplit.array', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:hsplit_array'),
+    ('aten::vsplit.int', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:vsplit_int'),
+    ('aten::vsplit.array', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:vsplit_array'),
+    ('aten::dsplit.int', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:dsplit_int'),
+    ('aten::dsplit.array', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:dsplit_array'),
+    ('aten::linalg_diagonal', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:linalg_diagonal'),
+    ('aten::sum_to_size', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:sum_to_size'),
+    ('aten::view_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:view_copy'),
+    ('aten::_reshape_alias_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:reshape_alias_copy'),
+    ('aten::as_strided_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:as_strided_copy'),
+    ('aten::alias_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:alias_copy'),
+    ('aten::detach_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:detach_copy'),
+    ('aten::diagonal_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:diagonal_copy'),
+    ('aten::expand_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:expand_copy'),
+    ('aten::permute_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:permute_copy'),
+    ('aten::transpose_copy.int', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:transpose_copy'),
+    ('aten::t_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:t_copy'),
+    ('aten::select_copy.int', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:select_copy'),
+    ('aten::slice_copy.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:slice_copy'),
+    ('aten::squeeze_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:squeeze_copy'),
+    ('aten::squeeze_copy.dim', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:squeeze_copy_dim'),
+    ('aten::squeeze_copy.dims', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:squeeze_copy_dims'),
+    ('aten::unsqueeze_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:unsqueeze_copy'),
+    ('aten::unfold_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:unfold_copy'),
+    ('aten::narrow_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:narrow_copy'),
+    ('aten::split_copy.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:split_copy'),
+    ('aten::split_with_sizes_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:split_with_sizes_copy'),
+    ('aten::unbind_copy.int', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:unbind_copy'),
+    ('aten::slice_scatter', 'CompositeExplicitAutograd', 'turnout.native.composites.view_copies:slice_scatter'),
+    ('aten::select_scatter', 'CompositeExplicitAutograd', 'turnout.native.composites.view_copies:select_scatter'),
+    ('aten::diagonal_scatter', 'CompositeExplicitAutograd', 'turnout.native.composites.view_copies:diagonal_scatter'),
+    ('aten::as_strided_scatter', 'CompositeExplicitAutograd', 'turnout.native.composites.view_copies:as_strided_scatter'),
+    ('aten::unsafe_split.Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.splits:unsafe_split'),
+    ('aten::unsafe_split_with_sizes', 'CompositeExplicitAutograd', 'turnout.native.composites.splits:unsafe_split_with_sizes'),
+    ('aten::unsafe_chunk', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:unsafe_chunk'),
+    ('aten::atleast_1d', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_1d'),
+    ('aten::atleast_1d.Sequence', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_1d_all'),
+    ('aten::atleast_2d', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_2d'),
+    ('aten::atleast_2d.Sequence', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_2d_all'),
+    ('aten::atleast_3d', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_3d'),
+    ('aten::atleast_3d.Sequence', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_3d_all'),
+    ('aten::broadcast_tensors', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:broadcast_tensors'),
+    ('aten::hstack', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:hstack'),
+    ('aten::vstack', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:vstack'),
+    ('aten::row_stack', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:vstack'),
+    ('aten::dstack', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:dstack'),
+    ('aten::column_stack', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:column_stack'),
+    ('aten::concat', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:concat'),
+    ('aten::concatenate', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:concat'),
+    ('aten::_stack', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:stack'),
+    ('aten::_chunk_cat', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:chunk_cat'),
+    ('aten::block_diag', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:block_diag'),
+    ('aten::meshgrid', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:meshgrid'),
+    ('aten::meshgrid.indexing', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:meshgrid_indexing'),
+    ('aten::cartesian_prod', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:cartesian_prod'),
+    ('aten::combinations', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:combinations'),
+    ('aten::diag', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:diag'),
+    ('aten::diag_embed', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:diag_embed'),
+    ('aten::diagflat', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:diagflat'),
+    ('aten::tile', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:tile'),
+    ('aten::roll', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:roll'),
+    ('aten::rot90', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:rot90'),
+    ('aten::fliplr', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:fliplr'),
+    ('aten::flipud', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:flipud'),
+    ('aten::repeat_interleave.Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.grids:repeat_interleave'),
+    ('aten::repeat_interleave.self_Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:repeat_interleave_Tensor'),
+    ('aten::repeat_interleave.self_int', 'CompositeImplicitAutograd', 'turnout.native.composites.grids:repeat_interleave_int'),
     ('aten::clone', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:clone'),
     ('aten::contiguous', 'CompositeImplicitAutograd', 'turnout.native.composites.copies:contiguous'),
     ('aten::copy_', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:copy_'),
@@ -7816,6 +10617,17 @@ KERNELS = (
     ('aten::masked_fill_.Scalar', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:masked_fill_'),
     ('aten::masked_fill_.Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:masked_fill_'),
     ('aten::_local_scalar_dense', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:local_scalar_dense'),
+    ('aten::copy', 'CompositeImplicitAutograd', 'turnout.native.composites.copies:copy'),
+    ('aten::item', 'CompositeImplicitAutograd', 'turnout.native.composites.copies:item'),
+    ('aten::type_as', 'CompositeImplicitAutograd', 'turnout.native.composites.copies:type_as'),
+    ('aten::is_floating_point', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:is_floating_point'),
+    ('aten::is_complex', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:is_complex'),
+    ('aten::is_signed', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:is_signed'),
+    ('aten::is_nonzero', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:is_nonzero'),
+    ('aten::is_same_size', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:is_same_size'),
+    ('aten::sym_size.int', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_size'),
+    ('aten::sym_stride.int', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_stride'),
+    ('aten::sym_numel', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_numel'),
     ('aten::masked_select', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:masked_select'),
     ('aten::take_along_dim', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:take_along_dim'),
     ('aten::take_along_dim.out', 'CompositeExplicitAutograd', 'turnout.native.composites.indexing:take_along_dim_out'),
@@ -7825,6 +10637,27 @@ KERNELS = (
     ('aten::stack', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:stack'),
     ('aten::stack.out', 'CompositeExplicitAutograd', 'turnout.native.composites.shaping:stack_out'),
     ('aten::one_hot', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:one_hot'),
+    ('aten::take', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:take'),
+    ('aten::_unsafe_index.Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:unsafe_index'),
+    ('aten::_unsafe_index_put', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:unsafe_index_put'),
+    ('aten::_unsafe_masked_index', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:unsafe_masked_index'),
+    ('aten::_unsafe_masked_index_put_accumulate', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:unsafe_masked_index_put_accumulate'),
+    ('aten::put', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:put'),
+    ('aten::put_', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:put_'),
+    ('aten::index_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_copy'),
+    ('aten::index_copy_', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_copy_'),
+    ('aten::index_fill.int_Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_fill'),
+    ('aten::index_fill_.int_Scalar', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_fill_'),
+    ('aten::index_fill.int_Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_fill'),
+    ('aten::index_fill_.int_Tensor', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_fill_'),
+    ('aten::masked_scatter', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:masked_scatter'),
+    ('aten::masked_scatter_', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:masked_scatter_'),
+    ('aten::scatter.reduce', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_with'),
+    ('aten::scatter_.reduce', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_with_'),
+    ('aten::scatter.value_reduce', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_value_with'),
+    ('aten::scatter_.value_reduce', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_value_with_'),
+    ('aten::index_reduce', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_reduce'),
+    ('aten::index_reduce_', 'CompositeImplicitAutograd', 'turnout.native.composites.scattering:index_reduce_'),
     ('aten::empty.memory_format', 'CompositeExplicitAutograd', 'turnout.native.direct:empty'),
     ('aten::empty_strided', 'CompositeExplicitAutograd', 'turnout.native.direct:empty_strided'),
     ('aten::zeros', 'CompositeExplicitAutograd', 'turnout.native.direct:zeros'),
@@ -7896,7 +10729,50 @@ KERNELS = (
     ('aten::native_dropout_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout_backward'),
     ('aten::_unsafe_view.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_unsafe_view'),
     ('aten::repeat.out', 'CompositeExplicitAutograd', 'autogen:out:aten::repeat'),
+    ('aten::view_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::view_copy'),
+    ('aten::_reshape_alias_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_reshape_alias_copy'),
+    ('aten::as_strided_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::as_strided_copy'),
+    ('aten::alias_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::alias_copy'),
+    ('aten::detach_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::detach_copy'),
+    ('aten::diagonal_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::diagonal_copy'),
+    ('aten::expand_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::expand_copy'),
+    ('aten::permute_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::permute_copy'),
+    ('aten::transpose_copy.int_out', 'CompositeExplicitAutograd', 'autogen:out:aten::transpose_copy.int'),
+    ('aten::t_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::t_copy'),
+    ('aten::select_copy.int_out', 'CompositeExplicitAutograd', 'autogen:out:aten::select_copy.int'),
+    ('aten::slice_copy.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::slice_copy.Tensor'),
+    ('aten::squeeze_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::squeeze_copy'),
+    ('aten::squeeze_copy.dim_out', 'CompositeExplicitAutograd', 'autogen:out:aten::squeeze_copy.dim'),
+    ('aten::squeeze_copy.dims_out', 'CompositeExplicitAutograd', 'autogen:out:aten::squeeze_copy.dims'),
+    ('aten::unsqueeze_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::unsqueeze_copy'),
+    ('aten::unfold_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::unfold_copy'),
+    ('aten::narrow_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::narrow_copy'),
+    ('aten::split_copy.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::split_copy.Tensor'),
+    ('aten::split_with_sizes_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::split_with_sizes_copy'),
+    ('aten::unbind_copy.int_out', 'CompositeExplicitAutograd', 'autogen:out:aten::unbind_copy.int'),
+    ('aten::slice_scatter.out', 'CompositeExplicitAutograd', 'autogen:out:aten::slice_scatter'),
+    ('aten::select_scatter.out', 'CompositeExplicitAutograd', 'autogen:out:aten::select_scatter'),
+    ('aten::diagonal_scatter.out', 'CompositeExplicitAutograd', 'autogen:out:aten::diagonal_scatter'),
+    ('aten::as_strided_scatter.out', 'CompositeExplicitAutograd', 'autogen:out:aten::as_strided_scatter'),
+    ('aten::unsafe_split.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::unsafe_split.Tensor'),
+    ('aten::unsafe_split_with_sizes.out', 'CompositeExplicitAutograd', 'autogen:out:aten::unsafe_split_with_sizes'),
+    ('aten::hstack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::hstack'),
+    ('aten::vstack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::vstack'),
+    ('aten::row_stack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::row_stack'),
+    ('aten::dstack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::dstack'),
+    ('aten::column_stack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::column_stack'),
+    ('aten::concat.out', 'CompositeExplicitAutograd', 'autogen:out:aten::concat'),
+    ('aten::concatenate.out', 'CompositeExplicitAutograd', 'autogen:out:aten::concatenate'),
+    ('aten::_stack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_stack'),
+    ('aten::_chunk_cat.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_chunk_cat'),
+    ('aten::block_diag.out', 'CompositeExplicitAutograd', 'autogen:out:aten::block_diag'),
+    ('aten::diag.out', 'CompositeExplicitAutograd', 'autogen:out:aten::diag'),
+    ('aten::diag_embed.out', 'CompositeExplicitAutograd', 'autogen:out:aten::diag_embed'),
+    ('aten::roll.out', 'CompositeExplicitAutograd', 'autogen:out:aten::roll'),
+    ('aten::rot90.out', 'CompositeExplicitAutograd', 'autogen:out:aten::rot90'),
+    ('aten::repeat_interleave.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::repeat_interleave.Tensor'),
     ('aten::clone.out', 'CompositeExplicitAutograd', 'autogen:out:aten::clone'),
+    ('aten::copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::copy'),
     ('aten::_to_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_to_copy'),
     ('aten::fill.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::fill.Scalar'),
     ('aten::fill.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::fill.Tensor'),
@@ -7905,6 +10781,15 @@ KERNELS = (
     ('aten::masked_fill.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::masked_fill.Scalar'),
     ('aten::masked_fill.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::masked_fill.Tensor'),
     ('aten::nonzero.out', 'CompositeExplicitAutograd', 'autogen:out:aten::nonzero'),
+    ('aten::take.out', 'CompositeExplicitAutograd', 'autogen:out:aten::take'),
+    ('aten::put.out', 'CompositeExplicitAutograd', 'autogen:out:aten::put'),
+    ('aten::index_copy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::index_copy'),
+    ('aten::index_fill.int_Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::index_fill.int_Scalar'),
+    ('aten::index_fill.int_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::index_fill.int_Tensor'),
+    ('aten::masked_scatter.out', 'CompositeExplicitAutograd', 'autogen:out:aten::masked_scatter'),
+    ('aten::scatter.reduce_out', 'CompositeExplicitAutograd', 'autogen:out:aten::scatter.reduce'),
+    ('aten::scatter.value_reduce_out', 'CompositeExplicitAutograd', 'autogen:out:aten::scatter.value_reduce'),
+    ('aten::index_reduce.out', 'CompositeExplicitAutograd', 'autogen:out:aten::index_reduce'),
     ('aten::zeros.out', 'CompositeExplicitAutograd', 'autogen:out:aten::zeros'),
     ('aten::ones.out', 'CompositeExplicitAutograd', 'autogen:out:aten::ones'),
     ('aten::full.out', 'CompositeExplicitAutograd', 'autogen:out:aten::full'),

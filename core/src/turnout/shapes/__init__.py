@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.shapes import indexing, linalg, losses, pointwise, reductions
+from turnout.shapes import indexing, linalg, losses, pointwise, reductions, scattering
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,6 +122,7 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "scatter.src_out": indexing.scatter,
     "scatter.value_out": indexing.scatter_value,
     "scatter_add.out": indexing.scatter_add,
+    "scatter_reduce.two_out": scattering.scatter_reduce,
     "index_add.out": indexing.index_add,
     "topk.values": indexing.topk,
     "sort.values_stable": indexing.sort_stable,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import indexing, linalg, losses, pointwise, reductions
+from turnout_arrays import indexing, linalg, losses, pointwise, reductions, scattering
 
-MODULES = (pointwise, reductions, linalg, losses, indexing)
+MODULES = (pointwise, reductions, linalg, losses, indexing, scattering)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

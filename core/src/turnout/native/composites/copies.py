@@ -126,6 +126,27 @@ def to_other(
     return _to(self, other.dtype, other.device, copy, memory_format)
 
 
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """`src` in self's shape, dtype and layout, on its device."""
+    if not expands_to(src.shape, self.shape):
+        raise ShapeError(f"copy: 'src' of shape {list(src.shape)} does not expand to {list(self.shape)}")
+    spread = aten.to__other(aten.expand(src, self.shape), self)
+    made: Tensor = aten.clone(spread, memory_format="contiguous_format")
+    return made
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """In the dtype and on the device of another tensor."""
+    made: Tensor = aten.to__other(self, other)
+    return made
+
+
+def item(self: Tensor) -> bool | int | float | complex:
+    """The Python number in a tensor of one element."""
+    value: bool | int | float | complex = aten._local_scalar_dense(self)
+    return value
+
+
 # ---- fills
 
 

@@ -11,7 +11,9 @@ from turnout.keys import TRACKED
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
+    as_strided,
     as_strided_grad,
+    as_strided_scatter,
     cat_grad,
     clamp_grad,
     clamp_grad_max,
@@ -21,6 +23,7 @@ from turnout_autograd.formulas import (
     count_of,
     cumsum_grad,
     diagonal_backward,
+    diagonal_scatter,
     dropout_scale,
     erf_grad,
     expand,
@@ -31,6 +34,7 @@ from turnout_autograd.formulas import (
     index,
     index_select_grad,
     inverse,
+    laid_out,
     log_softmax_backward_data,
     log_softmax_second_grad,
     logsumexp_grad,
@@ -49,12 +53,15 @@ from turnout_autograd.formulas import (
     repeat_grad,
     restored,
     scaled,
+    scatter_reduce_grad,
     select_backward,
+    select_scatter,
     selected_grad,
     shared_grad,
     sigmoid_backward,
     slice,
     slice_grad,
+    slice_scatter,
     softmax_backward_data,
     softmax_second_grad,
     split_grad,
@@ -2551,6 +2558,146 @@ class RepeatBackward0(Node):
         return grad_self
 
 
+class SliceScatterBackward0(Node):
+    __slots__ = ('dim', 'end', 'start', 'step', 'src_shape', 'metas')
+    op_name = 'aten::slice_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_self = slice_scatter(grad, grad.new_zeros(()).expand(slice(grad, dim, start, end, step).shape), dim, start, end, step)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_src = sum_to(slice(grad, dim, start, end, step), src_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class SelectScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim', 'index', 'metas')
+    op_name = 'aten::select_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            index = node.index
+            grad_self = select_scatter(grad, grad.new_zeros(src_shape), dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim = node.dim
+            index = node.index
+            grad_src = grad.select(dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class DiagonalScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim1', 'dim2', 'offset', 'metas')
+    op_name = 'aten::diagonal_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_self = diagonal_scatter(grad, grad.new_zeros(src_shape), offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_src = grad.diagonal(offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class AsStridedScatterBackward0(Node):
+    __slots__ = ('self_geometry', 'src_shape', 'size', 'storage_offset', 'stride', 'metas')
+    op_name = 'aten::as_strided_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self_geometry = node.self_geometry
+            src_shape = node.src_shape
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_self = as_strided_scatter(laid_out(grad, self_geometry), grad.new_zeros(src_shape), size, stride, storage_offset)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            self_geometry = node.self_geometry
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_src = as_strided(laid_out(grad, self_geometry), size, stride, storage_offset).contiguous()
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class UnsafeSplitBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_size', 'count')
+    op_name = 'aten::unsafe_split.Tensor'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_size = node.split_size
+        grad_self = split_grad(grads, self_shape, split_sizes_of(self_shape, split_size, dim), dim)
+        return grad_self
+
+
+class UnsafeSplitWithSizesBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_sizes', 'count')
+    op_name = 'aten::unsafe_split_with_sizes'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_sizes = node.split_sizes
+        grad_self = split_grad(grads, self_shape, split_sizes, dim)
+        return grad_self
+
+
 class CloneBackward0(Node):
     __slots__ = ()
     op_name = 'aten::clone'
@@ -2960,6 +3107,43 @@ class TriuBackward0(Node):
         diagonal = node.diagonal
         grad_self = grad.triu(diagonal)
         return grad_self
+
+
+class ScatterReduceBackward0(Node):
+    __slots__ = ('index', 'index_version', 'self', 'self_version', 'src', 'src_version', 'dim', 'include_self', 'reduce', 'result', 'metas')
+    op_name = 'aten::scatter_reduce.two'
+
+    def backward(node, grad, edges):
+        grad_self = grad_src = None
+        if edges[0] is not None or edges[1] is not None:
+            index = node.index
+            s = index.storage
+            if (index.ver if s is None else s.ver) != node.index_version:
+                spoiled(node, 'index', index, node.index_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            src = node.src
+            s = src.storage
+            if (src.ver if s is None else s.ver) != node.src_version:
+                spoiled(node, 'src', src, node.src_version)
+            result = node.result.tensor(node, 'result')
+            dim = node.dim
+            include_self = node.include_self
+            reduce = node.reduce
+            grad_self, grad_src = scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_src is not None: grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+    def release(node):
+        node.index = FREED
+        node.self = FREED
+        node.src = FREED
+        node.result = FREED_OUTPUT
 
 
 class UniformBackward0(Node):
@@ -10050,6 +10234,277 @@ def kernel_of_repeat(op):
     return kernel
 
 
+def kernel_of_slice_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, start, end, step):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, start, end, step)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, start, end, step)
+        node = SliceScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.end = end
+        node.start = start
+        node.step = step
+        if tracks_src:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, start, end, step)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::slice_scatter'
+    return kernel
+
+
+def kernel_of_select_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, index):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, index)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, index)
+        node = SelectScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.index = index
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, index)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::select_scatter'
+    return kernel
+
+
+def kernel_of_diagonal_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, offset, dim1, dim2):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, offset, dim1, dim2)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, offset, dim1, dim2)
+        node = DiagonalScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim1 = dim1
+        node.dim2 = dim2
+        node.offset = offset
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, offset, dim1, dim2)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::diagonal_scatter'
+    return kernel
+
+
+def kernel_of_as_strided_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, size, stride, storage_offset)
+        node = AsStridedScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, size, stride, storage_offset)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_scatter'
+    return kernel
+
+
+def kernel_of_unsafe_split_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_size, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_size, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_size, dim)
+        node = UnsafeSplitBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_size = split_size
+        result = call(below, self, split_size, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split.Tensor'
+    return kernel
+
+
+def kernel_of_unsafe_split_with_sizes(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_sizes, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_sizes, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_sizes, dim)
+        node = UnsafeSplitWithSizesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_sizes = split_sizes
+        result = call(below, self, split_sizes, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split_with_sizes'
+    return kernel
+
+
 def kernel_of_clone(op):
     cache = op.cache
     resolve = op.resolve
@@ -11333,6 +11788,103 @@ def kernel_of_triu_(op):
     return kernel
 
 
+def kernel_of_scatter_reduce_two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        result = call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(result, self, src)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce.two'
+    return kernel
+
+
+def kernel_of_scatter_reduce__two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, index, src, reduce, include_self)
+        admit('aten::scatter_reduce_.two', self, tracked)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(self, self, src)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce_.two'
+    return kernel
+
+
 def kernel_of_uniform_(op):
     cache = op.cache
     resolve = op.resolve
@@ -11803,6 +12355,12 @@ KERNELS = {
     'aten::split_with_sizes': kernel_of_split_with_sizes,
     'aten::_unsafe_view': kernel_of__unsafe_view,
     'aten::repeat': kernel_of_repeat,
+    'aten::slice_scatter': kernel_of_slice_scatter,
+    'aten::select_scatter': kernel_of_select_scatter,
+    'aten::diagonal_scatter': kernel_of_diagonal_scatter,
+    'aten::as_strided_scatter': kernel_of_as_strided_scatter,
+    'aten::unsafe_split.Tensor': kernel_of_unsafe_split_Tensor,
+    'aten::unsafe_split_with_sizes': kernel_of_unsafe_split_with_sizes,
     'aten::clone': kernel_of_clone,
     'aten::copy_': kernel_of_copy_,
     'aten::_to_copy': kernel_of__to_copy,
@@ -11836,6 +12394,8 @@ KERNELS = {
     'aten::tril_': kernel_of_tril_,
     'aten::triu': kernel_of_triu,
     'aten::triu_': kernel_of_triu_,
+    'aten::scatter_reduce.two': kernel_of_scatter_reduce_two,
+    'aten::scatter_reduce_.two': kernel_of_scatter_reduce__two,
     'aten::uniform_': kernel_of_uniform_,
     'aten::normal_': kernel_of_normal_,
     'aten::random_.from': kernel_of_random__from,
@@ -11885,6 +12445,7 @@ CONSTANT = frozenset({
     'aten::all.dim',
     'aten::all.dims',
     'aten::detach',
+    'aten::repeat_interleave.Tensor',
     'aten::nonzero',
     'aten::empty_like',
     'aten::zeros_like',

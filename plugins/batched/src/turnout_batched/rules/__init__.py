@@ -116,11 +116,18 @@ RULES: dict[str, Any] = {
     "slice_backward": views.scattered,
     "unfold_backward": views.scattered,
     "diagonal_backward": views.diagonal_backward,
+    "select_scatter": views.written_over,
+    "slice_scatter": views.written_over,
+    "diagonal_scatter": views.diagonal_scatter,
+    "as_strided_scatter": views.as_strided_scatter,
+    "unsafe_split.Tensor": views.parts,
+    "unsafe_split_with_sizes": views.parts,
     # indices
     "gather": indexing.gather,
     "scatter.src": indexing.beside,
     "scatter.value": indexing.beside,
     "scatter_add": indexing.beside,
+    "scatter_reduce.two": indexing.beside,
     "index_select": indexing.index_select,
     "index_add": indexing.index_add,
     "index.Tensor": indexing.index,
@@ -148,7 +155,7 @@ DECOMPOSED: dict[str, Any] = {
 
 # operator -> why it cannot be done for each example
 REFUSED: dict[str, str] = {
-    **dict.fromkeys(("nonzero",), "the shape of its result depends on values"),
+    **dict.fromkeys(("nonzero", "repeat_interleave.Tensor"), "the shape of its result depends on values"),
     "_local_scalar_dense": "one number is asked for",
     "resize_": "the memory of all examples would change its size",
 }
