@@ -59,11 +59,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout import amp as amp
     from turnout import autograd as autograd
+    from turnout import fft as fft
     from turnout import func as func
     from turnout import graphs as graphs
     from turnout import library as library
+    from turnout import linalg as linalg
     from turnout import nn as nn
     from turnout import schema as schema
+    from turnout import special as special
     from turnout.amp import autocast as autocast
     from turnout.explanation import explain as explain
     from turnout.factories import as_tensor as as_tensor
@@ -101,17 +104,20 @@ _LAZY = {
     "as_tensor": "turnout.factories:as_tensor",
     "autocast": "turnout.amp:autocast",
     "explain": "turnout.explanation:explain",
+    "fft": "turnout.fft",
     "from_dlpack": "turnout.interop:from_dlpack",
     "from_numpy": "turnout.interop:from_numpy",
     "func": "turnout.func",
     "graphs": "turnout.graphs",
     "library": "turnout.library",
+    "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
     "manual_seed": "turnout.random:manual_seed",
     "nn": "turnout.nn",
     "result_type": "turnout.shapes.promotion:result_type",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",
+    "special": "turnout.special",
     "tensor": "turnout.factories:tensor",
     "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -12,9 +13,9 @@ import pytest
 import turnout
 from turnout.codegen import catalogue, files, source
 from turnout.codegen.__main__ import main
-from turnout.codegen.functions import function_source
+from turnout.codegen.functions import function_source, functions_text
 from turnout.codegen.methods import method_source, operator_methods
-from turnout.codegen.typestubs import overloads
+from turnout.codegen.typestubs import functions_stub, overloads
 from turnout.generated import groups, operators
 from turnout.native.model import load, parse
 from turnout.registry import REGISTRY, Library
@@ -112,6 +113,34 @@ def test_private_and_backward_operators_get_no_function():
     (only,) = catalogue.function_packets(parse(text), "")
     assert only.name == "f"
     assert [f.name for f in only.all] == ["f", "f.out"]
+
+
+@pytest.mark.parametrize("module", ["linalg", "fft", "special"])
+def test_a_python_module_takes_its_name_off_its_functions(module):
+    text = f"""
+- func: {module}_f(Tensor self, int n=1) -> Tensor
+  python_module: {module}
+  variants: function
+- func: {module}_f.out(Tensor self, int n=1, *, Tensor(a!) out) -> Tensor(a!)
+  python_module: {module}
+- func: other(Tensor self) -> Tensor
+"""
+    made = functions_text(parse(text), module, "the.yaml")
+    assert "\ndef f(input, n=1, *, out=None):\n" in made
+    assert f"{module}_f__out as op_{module}_f__out" in made
+    assert made.endswith("\n__all__ = ['f']\n")
+    stub = functions_stub(parse(text), module, "the.yaml")
+    assert "\ndef f(input: Tensor, n: _int = ..., *, out: Tensor | None = None) -> Tensor: ...\n" in stub
+    assert stub.endswith("\n__all__ = ['f']\n")
+    assert f"def {module}_f" not in functions_text(parse(text), "", "the.yaml")
+
+
+@pytest.mark.parametrize("module", ["linalg", "fft", "special"])
+def test_a_public_module_has_all_functions_of_its_python_module(module):
+    generated = importlib.import_module(f"turnout.generated.{module}")
+    public = getattr(turnout, module)
+    assert set(generated.__all__) <= set(public.__all__)
+    assert all(callable(getattr(public, name)) for name in public.__all__)
 
 
 def test_one_overload_is_its_stub_with_out_added():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from turnout.native.model import NativeFunction, NativeFunctions
 from turnout.schema.model import Argument
@@ -20,6 +20,12 @@ class Packet:
     name: str
     bases: tuple[NativeFunction, ...]
     outs: tuple[NativeFunction, ...] = ()
+    module: str = ""
+
+    @property
+    def public_name(self) -> str:
+        """What its function or method is called: `det` for `linalg_det` of python_module linalg."""
+        return python_name(self.name.removeprefix(f"{self.module}_") if self.module else self.name)
 
     @property
     def all(self) -> tuple[NativeFunction, ...]:
@@ -70,7 +76,7 @@ def function_packets(functions: NativeFunctions, module: str) -> list[Packet]:
         f for f in functions
         if is_public(f) and "function" in f.variants and ((f.base or f).python_module or "") == module
     )  # fmt: skip
-    return [packet for packet in _packets(found) if packet.bases]
+    return [replace(packet, module=module) for packet in _packets(found) if packet.bases]
 
 
 def method_packets(functions: NativeFunctions) -> list[Packet]:

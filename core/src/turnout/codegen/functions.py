@@ -44,7 +44,7 @@ def functions_lines(packets: list[Packet], operators: str = "") -> list[str]:
     for packet in packets:
         body += ["", "", *function_source(packet)]
     lines = [*preamble(packets, body, operators), *body]
-    return [*lines, "", "", f"__all__ = {[python_name(p.name) for p in packets]!r}"]
+    return [*lines, "", "", f"__all__ = {[p.public_name for p in packets]!r}"]
 
 
 def preamble(packets: list[Packet], body: list[str], operators: str) -> list[str]:
@@ -76,7 +76,7 @@ def function_source(packet: Packet) -> list[str]:
     """One public function; those that make tensors from options take `requires_grad` as well."""
     lines = _function_source(packet)
     if any(f.schema.tensor_options for f in packet.bases):
-        at = next(i for i, line in enumerate(lines) if line.startswith(f"def {python_name(packet.name)}("))
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
         lines.insert(at, "@with_requires_grad")
     return lines
 
@@ -101,7 +101,7 @@ def _doc(packet: Packet) -> str:
 
 
 def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) -> list[str]:
-    name = python_name(packet.name)
+    name = packet.public_name
     schema = public_schema(base.schema)
     prologue = [_doc(packet)]
     signature = None
@@ -136,7 +136,7 @@ def _out_call(base: NativeFunction, out: NativeFunction) -> list[str]:
 def _spread(packet: Packet, base: NativeFunction, signature: str | None, prologue: list[str]) -> list[str]:
     """zeros(2, 3): the one positional argument is an int list."""
     size = python_name(base.schema.positional[0].name)
-    name = python_name(packet.name)
+    name = packet.public_name
     lines = inlined(base, "_" + name, base.schema, signature=signature, prologue=prologue)
     return [
         *lines,
@@ -156,7 +156,7 @@ def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
     fixes = ["    " + line for line in _keyword_fixes(packet)]
     prologue = [_doc(packet), prologue[0], *fixes, *prologue[1:]]
     return inlined(
-        main, python_name(packet.name), schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
+        main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
     )
 
 
@@ -170,7 +170,7 @@ def lead_parts(packet: Packet, main: NativeFunction, names: list[str]) -> tuple[
 
 
 def _general(packet: Packet) -> list[str]:
-    lines = [f"def {python_name(packet.name)}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
+    lines = [f"def {packet.public_name}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
     renames = any(f.schema.self_argument is not None for f in packet.all)
     clash = any(a.name == "input" for f in packet.all for a in f.schema.arguments)
     fixes = _keyword_fixes(packet)

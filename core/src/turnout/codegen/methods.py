@@ -85,7 +85,7 @@ def methods_text(functions: NativeFunctions, source: str) -> str:
 
 def method_source(packet: Packet) -> list[str]:
     """One method."""
-    name = python_name(packet.name)
+    name = packet.public_name
     spreads = int_list_spreads(packet, method=True)
     if len(packet.bases) == 1:
         function = packet.bases[0]

@@ -7,6 +7,7 @@ compilation.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from turnout.codegen.catalogue import cache_name, function_packets, unique_identifiers
@@ -64,7 +65,7 @@ def thirdparty_text(functions: NativeFunctions, source: str, module: str | None)
         lines.append(f"    ({f.schema_text!r}, {stub_name(f)}, {cache_name(f)}, {flags}),")
     lines += [")", "", "for _row in OPERATORS:", '    _row[1].__qualname__ = _row[0][:_row[0].index("(")]']
     lines += [_KERNELS_NOTE, *kernel_rows(functions, reference), ")", _INSTALL, ""]
-    packets = [
-        p for name in sorted({f.python_module or "" for f in functions}) for p in function_packets(functions, name)
-    ]
+    modules = sorted({f.python_module or "" for f in functions})
+    # One file has them all, so python_module takes nothing off their names.
+    packets = [replace(p, module="") for module in modules for p in function_packets(functions, module)]
     return "\n".join([*lines, *functions_lines(packets)]) + "\n"

@@ -53,7 +53,7 @@ def functions_stub(functions: NativeFunctions, module: str, source: str) -> str:
             int_list_spreads(packet, method=False) if all(f.schema.self_argument is None for f in packet.bases) else ""
         )
         lines += overloads(packet, method=False, spread=spread)
-    lines += ["", f"__all__ = {[python_name(p.name) for p in packets]!r}"]
+    lines += ["", f"__all__ = {[p.public_name for p in packets]!r}"]
     return "\n".join(lines) + "\n"
 
 
@@ -151,7 +151,7 @@ def _signature(packet: Packet, f: NativeFunction, method: bool, out: str, spread
         more.append("requires_grad: _bool = ...")
     if more:
         parts += more if star else ["*", *more]
-    return f"def {python_name(packet.name)}({', '.join(parts)}) -> {returns_text(f.schema)}: ..."
+    return f"def {packet.public_name}({', '.join(parts)}) -> {returns_text(f.schema)}: ..."
 
 
 def accepted_text(type: Type) -> str:
