@@ -195,7 +195,7 @@ def decision(name: str) -> str:
         return "factory"
     if not any(str(r.type).startswith("Tensor") for r in op.schema.returns):
         return "no tensor comes out"
-    return "special" if name == "aten::resize_" else "undecided"
+    return "special" if name in ("aten::resize_", "aten::resize_as_") else "undecided"
 
 
 def test_nobody_left_an_operator_undecided() -> None:

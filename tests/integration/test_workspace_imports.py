@@ -35,6 +35,7 @@ ORDER = [
     "bindings",
     "autograd",
     "generated",
+    "variadics",
     "conversions",
     "tensors",
     "random",

@@ -54,6 +54,15 @@ from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.native import standard
 from turnout.ops import ops as ops
 from turnout.tensors import Tensor as Tensor
+from turnout.variadics import atleast_1d as atleast_1d
+from turnout.variadics import atleast_2d as atleast_2d
+from turnout.variadics import atleast_3d as atleast_3d
+from turnout.variadics import block_diag as block_diag
+from turnout.variadics import broadcast_shapes as broadcast_shapes
+from turnout.variadics import broadcast_tensors as broadcast_tensors
+from turnout.variadics import cartesian_prod as cartesian_prod
+from turnout.variadics import meshgrid as meshgrid
+from turnout.variadics import unravel_index as unravel_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +98,7 @@ dtype = DType
 contiguous_format = "contiguous_format"
 preserve_format = "preserve_format"
 channels_last = "channels_last"
+channels_last_3d = "channels_last_3d"
 strided = "strided"
 __version__ = "0.1.0"
 

@@ -12,8 +12,8 @@ from turnout.bindings import (
     all_ints, check_options, out_tuple, packet, spread, with_requires_grad,
 )
 from turnout.calling import (
-    DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
-    as_str, miss,
+    DISPATCH, DTYPES, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar,
+    as_sequence, as_str, miss,
 )
 from turnout.generated.operators import (
     abs__out as op_abs__out, addcmul__out as op_addcmul__out, addmm__out as op_addmm__out,
@@ -26,63 +26,66 @@ from turnout.generated.operators import (
     copy__out as op_copy__out, cos__out as op_cos__out, cumsum__out as op_cumsum__out,
     detach_copy__out as op_detach_copy__out, diag__out as op_diag__out, diag_embed__out as op_diag_embed__out,
     diagonal_copy__out as op_diagonal_copy__out, diagonal_scatter__out as op_diagonal_scatter__out,
-    dot__out as op_dot__out, dstack__out as op_dstack__out, erf__out as op_erf__out, exp__out as op_exp__out,
+    dot__out as op_dot__out, dstack__out as op_dstack__out, empty__out as op_empty__out,
+    empty_permuted__out as op_empty_permuted__out, erf__out as op_erf__out, exp__out as op_exp__out,
     expand_copy__out as op_expand_copy__out, expm1__out as op_expm1__out, flip__out as op_flip__out,
     floor__out as op_floor__out, full__out as op_full__out, gather__out as op_gather__out,
     hstack__out as op_hstack__out, index__Tensor_out as op_index__Tensor_out, index_add__out as op_index_add__out,
     index_copy__out as op_index_copy__out, index_put__out as op_index_put__out,
     index_reduce__out as op_index_reduce__out, index_select__out as op_index_select__out, isnan__out as op_isnan__out,
-    lerp__Scalar_out as op_lerp__Scalar_out, linspace__out as op_linspace__out, log1p__out as op_log1p__out,
-    log__out as op_log__out, log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
+    lerp__Scalar_out as op_lerp__Scalar_out, log1p__out as op_log1p__out, log__out as op_log__out,
+    log_softmax__int_out as op_log_softmax__int_out, logical_and__out as op_logical_and__out,
     logical_not__out as op_logical_not__out, logical_or__out as op_logical_or__out,
     logical_xor__out as op_logical_xor__out, logsumexp__out as op_logsumexp__out,
     masked_scatter__out as op_masked_scatter__out, matmul__out as op_matmul__out, maximum__out as op_maximum__out,
-    minimum__out as op_minimum__out, mm__out as op_mm__out, mv__out as op_mv__out,
-    narrow_copy__out as op_narrow_copy__out, native_dropout__out as op_native_dropout__out, neg__out as op_neg__out,
-    nonzero__out as op_nonzero__out, ones__out as op_ones__out, outer__out as op_outer__out,
-    permute_copy__out as op_permute_copy__out, put__out as op_put__out, reciprocal__out as op_reciprocal__out,
-    relu__out as op_relu__out, roll__out as op_roll__out, rot90__out as op_rot90__out, round__out as op_round__out,
-    row_stack__out as op_row_stack__out, rsqrt__out as op_rsqrt__out, scalar_tensor__out as op_scalar_tensor__out,
-    scatter_add__out as op_scatter_add__out, scatter_reduce__two_out as op_scatter_reduce__two_out,
-    select_copy__int_out as op_select_copy__int_out, select_scatter__out as op_select_scatter__out,
-    sigmoid__out as op_sigmoid__out, sign__out as op_sign__out, sin__out as op_sin__out,
-    slice_copy__Tensor_out as op_slice_copy__Tensor_out, slice_scatter__out as op_slice_scatter__out,
-    softmax__int_out as op_softmax__int_out, split_copy__Tensor_out as op_split_copy__Tensor_out,
-    split_with_sizes_copy__out as op_split_with_sizes_copy__out, sqrt__out as op_sqrt__out,
-    stack__out as op_stack__out, t_copy__out as op_t_copy__out, take__out as op_take__out,
+    minimum__out as op_minimum__out, mm__out as op_mm__out, multinomial__out as op_multinomial__out,
+    mv__out as op_mv__out, narrow_copy__out as op_narrow_copy__out, native_dropout__out as op_native_dropout__out,
+    neg__out as op_neg__out, nonzero__out as op_nonzero__out, ones__out as op_ones__out, outer__out as op_outer__out,
+    permute_copy__out as op_permute_copy__out, poisson__out as op_poisson__out, put__out as op_put__out,
+    reciprocal__out as op_reciprocal__out, relu__out as op_relu__out, roll__out as op_roll__out,
+    rot90__out as op_rot90__out, round__out as op_round__out, row_stack__out as op_row_stack__out,
+    rsqrt__out as op_rsqrt__out, scalar_tensor__out as op_scalar_tensor__out, scatter_add__out as op_scatter_add__out,
+    scatter_reduce__two_out as op_scatter_reduce__two_out, select_copy__int_out as op_select_copy__int_out,
+    select_scatter__out as op_select_scatter__out, sigmoid__out as op_sigmoid__out, sign__out as op_sign__out,
+    sin__out as op_sin__out, slice_copy__Tensor_out as op_slice_copy__Tensor_out,
+    slice_scatter__out as op_slice_scatter__out, softmax__int_out as op_softmax__int_out,
+    split_copy__Tensor_out as op_split_copy__Tensor_out, split_with_sizes_copy__out as op_split_with_sizes_copy__out,
+    sqrt__out as op_sqrt__out, stack__out as op_stack__out, t_copy__out as op_t_copy__out, take__out as op_take__out,
     take_along_dim__out as op_take_along_dim__out, tanh__out as op_tanh__out, topk__values as op_topk__values,
-    transpose_copy__int_out as op_transpose_copy__int_out, tril__out as op_tril__out, triu__out as op_triu__out,
+    transpose_copy__int_out as op_transpose_copy__int_out, tril__out as op_tril__out,
+    tril_indices__out as op_tril_indices__out, triu__out as op_triu__out, triu_indices__out as op_triu_indices__out,
     trunc__out as op_trunc__out, unbind_copy__int_out as op_unbind_copy__int_out,
     unfold_copy__out as op_unfold_copy__out, unsafe_split__Tensor_out as op_unsafe_split__Tensor_out,
     unsafe_split_with_sizes__out as op_unsafe_split_with_sizes__out, unsqueeze_copy__out as op_unsqueeze_copy__out,
-    view_copy__out as op_view_copy__out, vstack__out as op_vstack__out, zeros__out as op_zeros__out,
+    vstack__out as op_vstack__out, zeros__out as op_zeros__out,
 )
 from turnout.generated.operators import (
     K_abs, K_abs_, K_add__Tensor, K_addcmul, K_addmm, K_adjoint, K_alias, K_alias_copy, K_all, K_amax, K_amin, K_any,
-    K_argmax, K_argmin, K_as_strided, K_as_strided_copy, K_as_strided_scatter, K_atan2, K_bernoulli,
+    K_argmax, K_argmin, K_as_strided, K_as_strided_, K_as_strided_copy, K_as_strided_scatter, K_atan2, K_bernoulli,
     K_bitwise_and__Tensor, K_bitwise_not, K_bitwise_or__Tensor, K_bitwise_xor__Tensor, K_block_diag, K_bmm,
     K_broadcast_tensors, K_broadcast_to, K_cartesian_prod, K_cat, K_ceil, K_ceil_, K_chunk, K_clone, K_column_stack,
     K_combinations, K_concat, K_concatenate, K_copy, K_cos, K_cos_, K_cumsum, K_detach, K_detach_copy, K_diag,
     K_diag_embed, K_diagflat, K_diagonal, K_diagonal_copy, K_diagonal_scatter, K_div__Tensor, K_dot, K_dropout,
-    K_dropout_, K_dstack, K_embedding, K_empty__memory_format, K_empty_like, K_empty_strided, K_eq__Tensor, K_erf,
-    K_erf_, K_exp, K_exp_, K_expand_copy, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor, K_flatten__using_ints,
-    K_flip, K_fliplr, K_flipud, K_floor, K_floor_, K_floor_divide, K_full, K_full_like, K_gather, K_ge__Tensor,
-    K_gt__Tensor, K_hstack, K_index__Tensor, K_index_add, K_index_copy, K_index_put, K_index_put_, K_index_reduce,
-    K_index_select, K_is_complex, K_is_floating_point, K_is_nonzero, K_is_same_size, K_is_signed, K_isnan,
-    K_layer_norm, K_le__Tensor, K_lerp__Scalar, K_linspace, K_log, K_log1p, K_log1p_, K_log_, K_log_softmax__int,
-    K_logical_and, K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor, K_masked_fill__Tensor,
-    K_masked_scatter, K_masked_select, K_matmul, K_maximum, K_mean, K_minimum, K_mm, K_mul__Tensor, K_mv,
-    K_narrow_copy, K_native_dropout, K_ne__Tensor, K_neg, K_neg_, K_nonzero, K_ones, K_ones_like, K_outer, K_permute,
-    K_permute_copy, K_pow__Tensor_Tensor, K_prod, K_put, K_rand_like, K_randn_like, K_ravel, K_reciprocal,
-    K_reciprocal_, K_relu, K_relu_, K_remainder__Tensor, K_reshape, K_roll, K_rot90, K_round, K_round_, K_row_stack,
-    K_rsqrt, K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_scatter_reduce__two, K_select__int,
-    K_select_copy__int, K_select_scatter, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_, K_slice__Tensor,
-    K_slice_copy__Tensor, K_slice_scatter, K_softmax__int, K_split_copy__Tensor, K_split_with_sizes,
-    K_split_with_sizes_copy, K_sqrt, K_sqrt_, K_squeeze, K_squeeze_copy, K_stack, K_sub__Tensor, K_sum, K_swapaxes,
-    K_swapdims, K_sym_numel, K_sym_size__int, K_sym_stride__int, K_t, K_t_copy, K_take, K_take_along_dim, K_tanh,
-    K_tanh_, K_tile, K_topk, K_transpose__int, K_transpose_copy__int, K_tril, K_triu, K_trunc, K_trunc_, K_unbind__int,
-    K_unbind_copy__int, K_unflatten__int, K_unfold_copy, K_unsafe_chunk, K_unsafe_split__Tensor,
-    K_unsafe_split_with_sizes, K_unsqueeze, K_unsqueeze_copy, K_view_copy, K_vstack, K_zero_, K_zeros, K_zeros_like,
+    K_dropout_, K_dstack, K_embedding, K_empty__memory_format, K_empty_like, K_empty_permuted, K_empty_strided,
+    K_eq__Tensor, K_erf, K_erf_, K_exp, K_exp_, K_expand_copy, K_expm1, K_expm1_, K_fill__Tensor, K_fill___Tensor,
+    K_flatten__using_ints, K_flip, K_fliplr, K_flipud, K_floor, K_floor_, K_floor_divide, K_full, K_full_like,
+    K_gather, K_ge__Tensor, K_gt__Tensor, K_hstack, K_index__Tensor, K_index_add, K_index_copy, K_index_put,
+    K_index_put_, K_index_reduce, K_index_select, K_is_complex, K_is_floating_point, K_is_nonzero, K_is_same_size,
+    K_is_signed, K_isnan, K_layer_norm, K_le__Tensor, K_lerp__Scalar, K_log, K_log1p, K_log1p_, K_log_,
+    K_log_softmax__int, K_logical_and, K_logical_not, K_logical_or, K_logical_xor, K_logsumexp, K_lt__Tensor,
+    K_masked_fill__Tensor, K_masked_scatter, K_masked_select, K_matmul, K_maximum, K_mean, K_minimum, K_mm,
+    K_mul__Tensor, K_multinomial, K_mv, K_narrow_copy, K_native_dropout, K_ne__Tensor, K_neg, K_neg_, K_nonzero,
+    K_normal__Tensor_Tensor, K_normal_functional, K_ones, K_ones_like, K_outer, K_permute, K_permute_copy, K_poisson,
+    K_pow__Tensor_Tensor, K_prod, K_put, K_rand_like, K_randn_like, K_ravel, K_reciprocal, K_reciprocal_, K_relu,
+    K_relu_, K_remainder__Tensor, K_reshape, K_resize_as_, K_roll, K_rot90, K_round, K_round_, K_row_stack, K_rsqrt,
+    K_rsqrt_, K_rsub__Tensor, K_scalar_tensor, K_scatter_add, K_scatter_reduce__two, K_select__int, K_select_copy__int,
+    K_select_scatter, K_sigmoid, K_sigmoid_, K_sign, K_sin, K_sin_, K_slice__Tensor, K_slice_copy__Tensor,
+    K_slice_scatter, K_softmax__int, K_split_copy__Tensor, K_split_with_sizes, K_split_with_sizes_copy, K_sqrt,
+    K_sqrt_, K_squeeze, K_squeeze_copy, K_stack, K_sub__Tensor, K_sum, K_swapaxes, K_swapdims, K_sym_numel,
+    K_sym_size__int, K_sym_stride__int, K_t, K_t_copy, K_take, K_take_along_dim, K_tanh, K_tanh_, K_tile, K_topk,
+    K_transpose__int, K_transpose_copy__int, K_tril, K_tril_indices, K_triu, K_triu_indices, K_trunc, K_trunc_,
+    K_unbind__int, K_unbind_copy__int, K_unflatten__int, K_unfold_copy, K_unsafe_chunk, K_unsafe_split__Tensor,
+    K_unsafe_split_with_sizes, K_unsqueeze, K_unsqueeze_copy, K_vstack, K_zero_, K_zeros, K_zeros_like,
 )
 
 P_add = packet('aten', 'add')
@@ -111,6 +114,8 @@ P_gt = packet('aten', 'gt')
 P_hsplit = packet('aten', 'hsplit')
 P_index_fill = packet('aten', 'index_fill')
 P_le = packet('aten', 'le')
+P_linspace = packet('aten', 'linspace')
+P_logspace = packet('aten', 'logspace')
 P_lt = packet('aten', 'lt')
 P_masked_fill = packet('aten', 'masked_fill')
 P_max = packet('aten', 'max')
@@ -122,11 +127,15 @@ P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
 P_narrow = packet('aten', 'narrow')
 P_ne = packet('aten', 'ne')
+P_normal = packet('aten', 'normal')
 P_pow = packet('aten', 'pow')
 P_prod = packet('aten', 'prod')
 P_rand = packet('aten', 'rand')
+P_rand_like = packet('aten', 'rand_like')
 P_randint = packet('aten', 'randint')
+P_randint_like = packet('aten', 'randint_like')
 P_randn = packet('aten', 'randn')
+P_randn_like = packet('aten', 'randn_like')
 P_randperm = packet('aten', 'randperm')
 P_remainder = packet('aten', 'remainder')
 P_repeat_interleave = packet('aten', 'repeat_interleave')
@@ -141,6 +150,7 @@ P_sub = packet('aten', 'sub')
 P_sum = packet('aten', 'sum')
 P_tensor_split = packet('aten', 'tensor_split')
 P_var = packet('aten', 'var')
+P_view_copy = packet('aten', 'view_copy')
 P_vsplit = packet('aten', 'vsplit')
 P_where = packet('aten', 'where')
 
@@ -414,6 +424,23 @@ def as_strided(input, size, stride, storage_offset=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
+def as_strided_(input, size, stride, storage_offset=None):
+    """aten::as_strided_"""
+    size = as_ints('aten::as_strided_', 'size', size)
+    stride = as_ints('aten::as_strided_', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_', (input, size, stride, storage_offset))
+    return kernel(ks, input, size, stride, storage_offset)
+
+
 def as_strided_copy(input, size, stride, storage_offset=None, *, out=None):
     """aten::as_strided_copy, aten::as_strided_copy.out"""
     if out is not None:
@@ -493,7 +520,7 @@ def atleast_3d(*args, **kwargs):
 
 
 def bernoulli(input, *args, **kwargs):
-    """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out"""
+    """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out, aten::bernoulli.Tensor_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
@@ -1150,8 +1177,11 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
 
-def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
-    """aten::empty.memory_format"""
+def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, out=None):
+    """aten::empty.memory_format, aten::empty.out"""
+    if out is not None:
+        check_options('aten::empty.out', out, dtype, device)
+        return op_empty__out(size, memory_format=memory_format, out=out)
     size = as_ints('aten::empty.memory_format', 'size', size)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty.memory_format', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty.memory_format', 'device', device)
@@ -1169,7 +1199,7 @@ def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memor
 
 @with_requires_grad
 def empty(*size, **kwargs):
-    """aten::empty.memory_format"""
+    """aten::empty.memory_format, aten::empty.out"""
     if size:
         return _empty(spread(size), **kwargs)
     return _empty(**kwargs)
@@ -1191,6 +1221,28 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     if kernel is None:
         return miss('aten::empty_like', (input, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
+
+
+@with_requires_grad
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
+    """aten::empty_permuted, aten::empty_permuted.out"""
+    if out is not None:
+        check_options('aten::empty_permuted.out', out, dtype, device)
+        return op_empty_permuted__out(size, physical_layout, out=out)
+    size = as_ints('aten::empty_permuted', 'size', size)
+    physical_layout = as_ints('aten::empty_permuted', 'physical_layout', physical_layout)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_permuted', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::empty_permuted', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_permuted', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_empty_permuted[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty_permuted', (size, physical_layout, dtype, layout, device, pin_memory))
+    return kernel(ks, size, physical_layout, dtype, layout, device, pin_memory)
 
 
 @with_requires_grad
@@ -1896,26 +1948,12 @@ def lerp(input, end, weight, *, out=None):
 
 
 @with_requires_grad
-def linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
-    """aten::linspace, aten::linspace.out"""
-    if out is not None:
-        check_options('aten::linspace.out', out, dtype, device)
-        return op_linspace__out(start, end, steps, out=out)
-    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::linspace', 'start', start)
-    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::linspace', 'end', end)
-    if steps.__class__ is not int: steps = as_int('aten::linspace', 'steps', steps)
-    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace', 'dtype', dtype)
-    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace', 'device', device)
-    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace', 'pin_memory', pin_memory)
-    state = DISPATCH()
-    try:
-        ks = state[0] & state[1]
-        kernel = K_linspace[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::linspace', (start, end, steps, dtype, layout, device, pin_memory))
-    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+def linspace(*args, **kwargs):
+    """aten::linspace and 7 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_linspace(*args, **kwargs)
 
 
 def log(input, *, out=None):
@@ -2058,6 +2096,15 @@ def logical_xor(input, other, *, out=None):
     if kernel is None:
         return miss('aten::logical_xor', (input, other))
     return kernel(ks, input, other)
+
+
+@with_requires_grad
+def logspace(*args, **kwargs):
+    """aten::logspace and 7 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_logspace(*args, **kwargs)
 
 
 def logsumexp(input, dim, keepdim=False, *, out=None):
@@ -2289,6 +2336,26 @@ def mul(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """aten::multinomial, aten::multinomial.out"""
+    if out is not None:
+        return op_multinomial__out(input, num_samples, replacement, generator=generator, out=out)
+    if num_samples.__class__ is not int: num_samples = as_int('aten::multinomial', 'num_samples', num_samples)
+    if replacement.__class__ is not bool: replacement = as_bool('aten::multinomial', 'replacement', replacement)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multinomial[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multinomial', (input, num_samples, replacement, generator))
+    return kernel(ks, input, num_samples, replacement, generator)
+
+
 def mv(input, vec, *, out=None):
     """aten::mv, aten::mv.out"""
     if out is not None:
@@ -2415,6 +2482,43 @@ def nonzero(input, *, out=None):
     return kernel(ks, input)
 
 
+@with_requires_grad
+def normal(mean, std, *args, **kwargs):
+    """aten::normal.Tensor_float and 7 other overloads"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_normal(mean, std, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = mean.keys | std.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_normal(mean, std)
+    return kernel(ks, mean, std, None)
+
+
+def normal_functional(input, mean=0.0, std=1.0, *, generator=None):
+    """aten::normal_functional"""
+    if mean.__class__ is not float: mean = as_float('aten::normal_functional', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal_functional', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal_functional[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal_functional', (input, mean, std, generator))
+    return kernel(ks, input, mean, std, generator)
+
+
 def _ones(size, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
     """aten::ones, aten::ones.out"""
     if out is not None:
@@ -2509,6 +2613,24 @@ def permute_copy(input, dims, *, out=None):
     return kernel(ks, input, dims)
 
 
+def poisson(input, generator=None, *, out=None):
+    """aten::poisson, aten::poisson.out"""
+    if out is not None:
+        return op_poisson__out(input, generator, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson', (input, generator))
+    return kernel(ks, input, generator)
+
+
 def pow(input, exponent, **kwargs):
     """aten::pow.Tensor_Tensor and 5 other overloads"""
     if kwargs:
@@ -2574,11 +2696,12 @@ def rand(*args, **kwargs):
 
 
 @with_requires_grad
-def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
-    """aten::rand_like"""
-    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::rand_like', 'dtype', dtype)
-    if device is not None and device.__class__ is not Device: device = as_device('aten::rand_like', 'device', device)
-    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::rand_like', 'pin_memory', pin_memory)
+def rand_like(input, **kwargs):
+    """aten::rand_like, aten::rand_like.generator, aten::rand_like.generator_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_rand_like(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2587,8 +2710,8 @@ def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, m
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::rand_like', (input, dtype, layout, device, pin_memory, memory_format))
-    return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
+        return P_rand_like(input)
+    return kernel(ks, input, None, None, None, None, None)
 
 
 @with_requires_grad
@@ -2598,6 +2721,17 @@ def randint(*args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_randint(*args, **kwargs)
+
+
+@with_requires_grad
+def randint_like(*args, **kwargs):
+    """aten::randint_like and 11 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_randint_like(*args, **kwargs)
 
 
 @with_requires_grad
@@ -2612,11 +2746,12 @@ def randn(*args, **kwargs):
 
 
 @with_requires_grad
-def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
-    """aten::randn_like"""
-    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randn_like', 'dtype', dtype)
-    if device is not None and device.__class__ is not Device: device = as_device('aten::randn_like', 'device', device)
-    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randn_like', 'pin_memory', pin_memory)
+def randn_like(input, **kwargs):
+    """aten::randn_like, aten::randn_like.generator, aten::randn_like.generator_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_randn_like(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2625,8 +2760,8 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::randn_like', (input, dtype, layout, device, pin_memory, memory_format))
-    return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
+        return P_randn_like(input)
+    return kernel(ks, input, None, None, None, None, None)
 
 
 @with_requires_grad
@@ -2750,6 +2885,20 @@ def reshape(input, shape):
     if kernel is None:
         return miss('aten::reshape', (input, shape))
     return kernel(ks, input, shape)
+
+
+def resize_as_(input, the_template, *, memory_format=None):
+    """aten::resize_as_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | the_template.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resize_as_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resize_as_', (input, the_template, memory_format))
+    return kernel(ks, input, the_template, memory_format)
 
 
 def roll(input, shifts, dims=(), *, out=None):
@@ -3622,6 +3771,29 @@ def tril(input, diagonal=0, *, out=None):
     return kernel(ks, input, diagonal)
 
 
+@with_requires_grad
+def tril_indices(row, col, offset=0, *, dtype=DTYPES['int64'], layout=None, device=None, pin_memory=None, out=None):
+    """aten::tril_indices, aten::tril_indices.out"""
+    if out is not None:
+        check_options('aten::tril_indices.out', out, dtype, device)
+        return op_tril_indices__out(row, col, offset, out=out)
+    if row.__class__ is not int: row = as_int('aten::tril_indices', 'row', row)
+    if col.__class__ is not int: col = as_int('aten::tril_indices', 'col', col)
+    if offset.__class__ is not int: offset = as_int('aten::tril_indices', 'offset', offset)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::tril_indices', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::tril_indices', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::tril_indices', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_tril_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tril_indices', (row, col, offset, dtype, layout, device, pin_memory))
+    return kernel(ks, row, col, offset, dtype, layout, device, pin_memory)
+
+
 def triu(input, diagonal=0, *, out=None):
     """aten::triu, aten::triu.out"""
     if out is not None:
@@ -3637,6 +3809,29 @@ def triu(input, diagonal=0, *, out=None):
     if kernel is None:
         return miss('aten::triu', (input, diagonal))
     return kernel(ks, input, diagonal)
+
+
+@with_requires_grad
+def triu_indices(row, col, offset=0, *, dtype=DTYPES['int64'], layout=None, device=None, pin_memory=None, out=None):
+    """aten::triu_indices, aten::triu_indices.out"""
+    if out is not None:
+        check_options('aten::triu_indices.out', out, dtype, device)
+        return op_triu_indices__out(row, col, offset, out=out)
+    if row.__class__ is not int: row = as_int('aten::triu_indices', 'row', row)
+    if col.__class__ is not int: col = as_int('aten::triu_indices', 'col', col)
+    if offset.__class__ is not int: offset = as_int('aten::triu_indices', 'offset', offset)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::triu_indices', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::triu_indices', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::triu_indices', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_triu_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triu_indices', (row, col, offset, dtype, layout, device, pin_memory))
+    return kernel(ks, row, col, offset, dtype, layout, device, pin_memory)
 
 
 def trunc(input, *, out=None):
@@ -3830,21 +4025,14 @@ def var(*args, **kwargs):
     return P_var(*args, **kwargs)
 
 
-def view_copy(input, size, *, out=None):
-    """aten::view_copy, aten::view_copy.out"""
-    if out is not None:
-        return op_view_copy__out(input, size, out=out)
-    size = as_ints('aten::view_copy', 'size', size)
-    state = DISPATCH()
-    try:
-        ks = input.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_view_copy[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::view_copy', (input, size))
-    return kernel(ks, input, size)
+def view_copy(*args, **kwargs):
+    """aten::view_copy, aten::view_copy.dtype, aten::view_copy.out, aten::view_copy.dtype_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_view_copy(*args, **kwargs)
 
 
 def vsplit(*args, **kwargs):
@@ -3944,4 +4132,4 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'adjoint', 'alias', 'alias_copy', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'as_strided_copy', 'as_strided_scatter', 'atan2', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'cartesian_prod', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'column_stack', 'combinations', 'concat', 'concatenate', 'copy', 'cos', 'cos_', 'cumsum', 'detach', 'detach_copy', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'div', 'dot', 'dropout', 'dropout_', 'dsplit', 'dstack', 'embedding', 'empty', 'empty_like', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expand_copy', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'hsplit', 'hstack', 'index', 'index_add', 'index_copy', 'index_fill', 'index_put', 'index_put_', 'index_reduce', 'index_select', 'is_complex', 'is_floating_point', 'is_nonzero', 'is_same_size', 'is_signed', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logsumexp', 'lt', 'masked_fill', 'masked_scatter', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'meshgrid', 'min', 'minimum', 'mm', 'moveaxis', 'movedim', 'mul', 'mv', 'narrow', 'narrow_copy', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'ones', 'ones_like', 'outer', 'permute', 'permute_copy', 'pow', 'prod', 'put', 'rand', 'rand_like', 'randint', 'randn', 'randn_like', 'randperm', 'ravel', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'repeat_interleave', 'reshape', 'roll', 'rot90', 'round', 'round_', 'row_stack', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'scatter_reduce', 'select', 'select_copy', 'select_scatter', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'slice_copy', 'slice_scatter', 'softmax', 'sort', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'sqrt_', 'squeeze', 'squeeze_copy', 'stack', 'std', 'sub', 'sum', 'swapaxes', 'swapdims', 'sym_numel', 'sym_size', 'sym_stride', 't', 't_copy', 'take', 'take_along_dim', 'tanh', 'tanh_', 'tensor_split', 'tile', 'topk', 'transpose', 'transpose_copy', 'tril', 'triu', 'trunc', 'trunc_', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_copy', 'var', 'view_copy', 'vsplit', 'vstack', 'where', 'zero_', 'zeros', 'zeros_like']
+__all__ = ['abs', 'abs_', 'add', 'addcmul', 'addmm', 'adjoint', 'alias', 'alias_copy', 'all', 'amax', 'amin', 'any', 'arange', 'argmax', 'argmin', 'argsort', 'as_strided', 'as_strided_', 'as_strided_copy', 'as_strided_scatter', 'atan2', 'atleast_1d', 'atleast_2d', 'atleast_3d', 'bernoulli', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'block_diag', 'bmm', 'broadcast_tensors', 'broadcast_to', 'cartesian_prod', 'cat', 'ceil', 'ceil_', 'chunk', 'clamp', 'clamp_', 'clone', 'column_stack', 'combinations', 'concat', 'concatenate', 'copy', 'cos', 'cos_', 'cumsum', 'detach', 'detach_copy', 'diag', 'diag_embed', 'diagflat', 'diagonal', 'diagonal_copy', 'diagonal_scatter', 'div', 'dot', 'dropout', 'dropout_', 'dsplit', 'dstack', 'embedding', 'empty', 'empty_like', 'empty_permuted', 'empty_strided', 'eq', 'erf', 'erf_', 'exp', 'exp_', 'expand_copy', 'expm1', 'expm1_', 'eye', 'fill', 'fill_', 'flatten', 'flip', 'fliplr', 'flipud', 'floor', 'floor_', 'floor_divide', 'full', 'full_like', 'gather', 'ge', 'gt', 'hsplit', 'hstack', 'index', 'index_add', 'index_copy', 'index_fill', 'index_put', 'index_put_', 'index_reduce', 'index_select', 'is_complex', 'is_floating_point', 'is_nonzero', 'is_same_size', 'is_signed', 'isnan', 'layer_norm', 'le', 'lerp', 'linspace', 'log', 'log1p', 'log1p_', 'log_', 'log_softmax', 'logical_and', 'logical_not', 'logical_or', 'logical_xor', 'logspace', 'logsumexp', 'lt', 'masked_fill', 'masked_scatter', 'masked_select', 'matmul', 'max', 'maximum', 'mean', 'meshgrid', 'min', 'minimum', 'mm', 'moveaxis', 'movedim', 'mul', 'multinomial', 'mv', 'narrow', 'narrow_copy', 'native_dropout', 'ne', 'neg', 'neg_', 'nonzero', 'normal', 'normal_functional', 'ones', 'ones_like', 'outer', 'permute', 'permute_copy', 'poisson', 'pow', 'prod', 'put', 'rand', 'rand_like', 'randint', 'randint_like', 'randn', 'randn_like', 'randperm', 'ravel', 'reciprocal', 'reciprocal_', 'relu', 'relu_', 'remainder', 'repeat_interleave', 'reshape', 'resize_as_', 'roll', 'rot90', 'round', 'round_', 'row_stack', 'rsqrt', 'rsqrt_', 'rsub', 'scalar_tensor', 'scatter', 'scatter_add', 'scatter_reduce', 'select', 'select_copy', 'select_scatter', 'sigmoid', 'sigmoid_', 'sign', 'sin', 'sin_', 'slice', 'slice_copy', 'slice_scatter', 'softmax', 'sort', 'split', 'split_copy', 'split_with_sizes', 'split_with_sizes_copy', 'sqrt', 'sqrt_', 'squeeze', 'squeeze_copy', 'stack', 'std', 'sub', 'sum', 'swapaxes', 'swapdims', 'sym_numel', 'sym_size', 'sym_stride', 't', 't_copy', 'take', 'take_along_dim', 'tanh', 'tanh_', 'tensor_split', 'tile', 'topk', 'transpose', 'transpose_copy', 'tril', 'tril_indices', 'triu', 'triu_indices', 'trunc', 'trunc_', 'unbind', 'unbind_copy', 'unflatten', 'unfold_copy', 'unsafe_chunk', 'unsafe_split', 'unsafe_split_with_sizes', 'unsqueeze', 'unsqueeze_copy', 'var', 'view_copy', 'vsplit', 'vstack', 'where', 'zero_', 'zeros', 'zeros_like']

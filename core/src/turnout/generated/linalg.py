@@ -16,7 +16,7 @@ from turnout.generated.operators import (
 )
 
 
-def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     """aten::linalg_diagonal"""
     if offset.__class__ is not int: offset = as_int('aten::linalg_diagonal', 'offset', offset)
     if dim1.__class__ is not int: dim1 = as_int('aten::linalg_diagonal', 'dim1', dim1)
@@ -33,4 +33,4 @@ def linalg_diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return kernel(ks, A, offset, dim1, dim2)
 
 
-__all__ = ['linalg_diagonal']
+__all__ = ['diagonal']

@@ -10,6 +10,6 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
 
-def linalg_diagonal(A: Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Tensor: ...
+def diagonal(A: Tensor, *, offset: _int = ..., dim1: _int = ..., dim2: _int = ...) -> Tensor: ...
 
-__all__ = ['linalg_diagonal']
+__all__ = ['diagonal']

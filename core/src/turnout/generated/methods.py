@@ -19,26 +19,26 @@ from turnout.generated.operators import (
     add__Tensor as op_add__Tensor, add___Scalar as op_add___Scalar, add___Tensor as op_add___Tensor,
     addcmul as op_addcmul, addcmul_ as op_addcmul_, addmm as op_addmm, addmm_ as op_addmm_, adjoint as op_adjoint,
     alias as op_alias, argmax as op_argmax, argmin as op_argmin, as_strided as op_as_strided,
-    as_strided_scatter as op_as_strided_scatter, atan2 as op_atan2, atan2_ as op_atan2_,
-    bernoulli___float as op_bernoulli___float, bitwise_and__Scalar as op_bitwise_and__Scalar,
-    bitwise_and__Tensor as op_bitwise_and__Tensor, bitwise_and___Scalar as op_bitwise_and___Scalar,
-    bitwise_and___Tensor as op_bitwise_and___Tensor, bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_,
-    bitwise_or__Scalar as op_bitwise_or__Scalar, bitwise_or__Tensor as op_bitwise_or__Tensor,
-    bitwise_or___Scalar as op_bitwise_or___Scalar, bitwise_or___Tensor as op_bitwise_or___Tensor,
-    bitwise_xor__Scalar as op_bitwise_xor__Scalar, bitwise_xor__Tensor as op_bitwise_xor__Tensor,
-    bitwise_xor___Scalar as op_bitwise_xor___Scalar, bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm,
-    broadcast_to as op_broadcast_to, ceil as op_ceil, ceil_ as op_ceil_, chunk as op_chunk, clone as op_clone,
+    as_strided_ as op_as_strided_, as_strided_scatter as op_as_strided_scatter, atan2 as op_atan2, atan2_ as op_atan2_,
+    bitwise_and__Scalar as op_bitwise_and__Scalar, bitwise_and__Tensor as op_bitwise_and__Tensor,
+    bitwise_and___Scalar as op_bitwise_and___Scalar, bitwise_and___Tensor as op_bitwise_and___Tensor,
+    bitwise_not as op_bitwise_not, bitwise_not_ as op_bitwise_not_, bitwise_or__Scalar as op_bitwise_or__Scalar,
+    bitwise_or__Tensor as op_bitwise_or__Tensor, bitwise_or___Scalar as op_bitwise_or___Scalar,
+    bitwise_or___Tensor as op_bitwise_or___Tensor, bitwise_xor__Scalar as op_bitwise_xor__Scalar,
+    bitwise_xor__Tensor as op_bitwise_xor__Tensor, bitwise_xor___Scalar as op_bitwise_xor___Scalar,
+    bitwise_xor___Tensor as op_bitwise_xor___Tensor, bmm as op_bmm, broadcast_to as op_broadcast_to,
+    cauchy_ as op_cauchy_, ceil as op_ceil, ceil_ as op_ceil_, chunk as op_chunk, clone as op_clone,
     contiguous as op_contiguous, copy_ as op_copy_, cos as op_cos, cos_ as op_cos_, cumsum as op_cumsum,
     cumsum_ as op_cumsum_, detach as op_detach, diag as op_diag, diag_embed as op_diag_embed, diagflat as op_diagflat,
     diagonal as op_diagonal, diagonal_scatter as op_diagonal_scatter, div__Scalar as op_div__Scalar,
     div__Tensor as op_div__Tensor, div___Scalar as op_div___Scalar, div___Tensor as op_div___Tensor, dot as op_dot,
     eq__Scalar as op_eq__Scalar, eq__Tensor as op_eq__Tensor, erf as op_erf, erf_ as op_erf_, exp as op_exp,
     exp_ as op_exp_, expand as op_expand, expand_as as op_expand_as, expm1 as op_expm1, expm1_ as op_expm1_,
-    flatten__using_ints as op_flatten__using_ints, flip as op_flip, fliplr as op_fliplr, flipud as op_flipud,
-    floor as op_floor, floor_ as op_floor_, floor_divide as op_floor_divide,
+    exponential_ as op_exponential_, flatten__using_ints as op_flatten__using_ints, flip as op_flip,
+    fliplr as op_fliplr, flipud as op_flipud, floor as op_floor, floor_ as op_floor_, floor_divide as op_floor_divide,
     floor_divide__Scalar as op_floor_divide__Scalar, floor_divide___Scalar as op_floor_divide___Scalar,
     floor_divide___Tensor as op_floor_divide___Tensor, gather as op_gather, ge__Scalar as op_ge__Scalar,
-    ge__Tensor as op_ge__Tensor, gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor,
+    ge__Tensor as op_ge__Tensor, geometric_ as op_geometric_, gt__Scalar as op_gt__Scalar, gt__Tensor as op_gt__Tensor,
     index__Tensor as op_index__Tensor, index_add as op_index_add, index_add_ as op_index_add_,
     index_copy as op_index_copy, index_copy_ as op_index_copy_, index_put as op_index_put, index_put_ as op_index_put_,
     index_reduce as op_index_reduce, index_reduce_ as op_index_reduce_, index_select as op_index_select,
@@ -46,48 +46,50 @@ from turnout.generated.operators import (
     is_same_size as op_is_same_size, is_signed as op_is_signed, isnan as op_isnan, item as op_item,
     le__Scalar as op_le__Scalar, le__Tensor as op_le__Tensor, lerp__Scalar as op_lerp__Scalar,
     lerp___Scalar as op_lerp___Scalar, log as op_log, log1p as op_log1p, log1p_ as op_log1p_, log_ as op_log_,
-    log_softmax__int as op_log_softmax__int, logical_and as op_logical_and, logical_and_ as op_logical_and_,
-    logical_not as op_logical_not, logical_not_ as op_logical_not_, logical_or as op_logical_or,
-    logical_or_ as op_logical_or_, logical_xor as op_logical_xor, logical_xor_ as op_logical_xor_,
-    lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor, masked_scatter as op_masked_scatter,
-    masked_scatter_ as op_masked_scatter_, masked_select as op_masked_select, matmul as op_matmul,
-    maximum as op_maximum, minimum as op_minimum, mm as op_mm, mul__Scalar as op_mul__Scalar,
-    mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar, mul___Tensor as op_mul___Tensor, mv as op_mv,
-    narrow_copy as op_narrow_copy, ne__Scalar as op_ne__Scalar, ne__Tensor as op_ne__Tensor, neg as op_neg,
-    neg_ as op_neg_, new_empty as op_new_empty, new_empty_strided as op_new_empty_strided, new_full as op_new_full,
-    new_ones as op_new_ones, new_zeros as op_new_zeros, nonzero as op_nonzero, normal_ as op_normal_,
-    outer as op_outer, permute as op_permute, pow__Scalar as op_pow__Scalar,
-    pow__Tensor_Scalar as op_pow__Tensor_Scalar, pow__Tensor_Tensor as op_pow__Tensor_Tensor,
-    pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor, put as op_put, put_ as op_put_,
-    random___from as op_random___from, ravel as op_ravel, reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_,
+    log_normal_ as op_log_normal_, log_softmax__int as op_log_softmax__int, logical_and as op_logical_and,
+    logical_and_ as op_logical_and_, logical_not as op_logical_not, logical_not_ as op_logical_not_,
+    logical_or as op_logical_or, logical_or_ as op_logical_or_, logical_xor as op_logical_xor,
+    logical_xor_ as op_logical_xor_, lt__Scalar as op_lt__Scalar, lt__Tensor as op_lt__Tensor,
+    masked_scatter as op_masked_scatter, masked_scatter_ as op_masked_scatter_, masked_select as op_masked_select,
+    matmul as op_matmul, maximum as op_maximum, minimum as op_minimum, mm as op_mm, mul__Scalar as op_mul__Scalar,
+    mul__Tensor as op_mul__Tensor, mul___Scalar as op_mul___Scalar, mul___Tensor as op_mul___Tensor,
+    multinomial as op_multinomial, mv as op_mv, narrow_copy as op_narrow_copy, ne__Scalar as op_ne__Scalar,
+    ne__Tensor as op_ne__Tensor, neg as op_neg, neg_ as op_neg_, new_empty as op_new_empty,
+    new_empty_strided as op_new_empty_strided, new_full as op_new_full, new_ones as op_new_ones,
+    new_zeros as op_new_zeros, nonzero as op_nonzero, normal_ as op_normal_, outer as op_outer, permute as op_permute,
+    pow__Scalar as op_pow__Scalar, pow__Tensor_Scalar as op_pow__Tensor_Scalar,
+    pow__Tensor_Tensor as op_pow__Tensor_Tensor, pow___Scalar as op_pow___Scalar, pow___Tensor as op_pow___Tensor,
+    put as op_put, put_ as op_put_, ravel as op_ravel, reciprocal as op_reciprocal, reciprocal_ as op_reciprocal_,
     relu as op_relu, relu_ as op_relu_, remainder__Scalar as op_remainder__Scalar,
     remainder__Scalar_Tensor as op_remainder__Scalar_Tensor, remainder__Tensor as op_remainder__Tensor,
     remainder___Scalar as op_remainder___Scalar, remainder___Tensor as op_remainder___Tensor, repeat as op_repeat,
-    reshape as op_reshape, reshape_as as op_reshape_as, resize_ as op_resize_, roll as op_roll, rot90 as op_rot90,
-    round as op_round, round_ as op_round_, rsqrt as op_rsqrt, rsqrt_ as op_rsqrt_, rsub__Scalar as op_rsub__Scalar,
-    rsub__Tensor as op_rsub__Tensor, scalar_tensor as op_scalar_tensor, scatter_add as op_scatter_add,
-    scatter_add_ as op_scatter_add_, scatter_reduce___two as op_scatter_reduce___two,
+    reshape as op_reshape, reshape_as as op_reshape_as, resize_ as op_resize_, resize_as_ as op_resize_as_,
+    roll as op_roll, rot90 as op_rot90, round as op_round, round_ as op_round_, rsqrt as op_rsqrt, rsqrt_ as op_rsqrt_,
+    rsub__Scalar as op_rsub__Scalar, rsub__Tensor as op_rsub__Tensor, scalar_tensor as op_scalar_tensor,
+    scatter_add as op_scatter_add, scatter_add_ as op_scatter_add_, scatter_reduce___two as op_scatter_reduce___two,
     scatter_reduce__two as op_scatter_reduce__two, select__int as op_select__int, select_scatter as op_select_scatter,
     sigmoid as op_sigmoid, sigmoid_ as op_sigmoid_, sign as op_sign, sign_ as op_sign_, sin as op_sin, sin_ as op_sin_,
     slice__Tensor as op_slice__Tensor, slice_scatter as op_slice_scatter, softmax__int as op_softmax__int,
     split_with_sizes as op_split_with_sizes, sqrt as op_sqrt, sqrt_ as op_sqrt_, sub__Scalar as op_sub__Scalar,
     sub__Tensor as op_sub__Tensor, sub___Scalar as op_sub___Scalar, sub___Tensor as op_sub___Tensor,
-    sum_to_size as op_sum_to_size, swapaxes as op_swapaxes, swapdims as op_swapdims, t as op_t, take as op_take,
-    take_along_dim as op_take_along_dim, tanh as op_tanh, tanh_ as op_tanh_, tile as op_tile, topk as op_topk,
+    sum_to_size as op_sum_to_size, swapaxes as op_swapaxes, swapaxes_ as op_swapaxes_, swapdims as op_swapdims,
+    swapdims_ as op_swapdims_, t as op_t, t_ as op_t_, take as op_take, take_along_dim as op_take_along_dim,
+    tanh as op_tanh, tanh_ as op_tanh_, tile as op_tile, topk as op_topk, transpose_ as op_transpose_,
     transpose__int as op_transpose__int, tril as op_tril, tril_ as op_tril_, triu as op_triu, triu_ as op_triu_,
     trunc as op_trunc, trunc_ as op_trunc_, type_as as op_type_as, unbind__int as op_unbind__int,
     unflatten__int as op_unflatten__int, unfold as op_unfold, uniform_ as op_uniform_, unsafe_chunk as op_unsafe_chunk,
     unsafe_split__Tensor as op_unsafe_split__Tensor, unsafe_split_with_sizes as op_unsafe_split_with_sizes,
-    unsqueeze as op_unsqueeze, view as op_view, view_as as op_view_as, zero_ as op_zero_,
+    unsqueeze as op_unsqueeze, unsqueeze_ as op_unsqueeze_, view_as as op_view_as, zero_ as op_zero_,
 )
 from turnout.generated.operators import (
-    K_add__Tensor, K_add___Tensor, K_all, K_any, K_bernoulli, K_bitwise_and__Tensor, K_bitwise_and___Tensor,
-    K_bitwise_or__Tensor, K_bitwise_or___Tensor, K_bitwise_xor__Tensor, K_bitwise_xor___Tensor, K_div__Tensor,
-    K_div___Tensor, K_eq__Tensor, K_eq___Tensor, K_fill___Tensor, K_floor_divide, K_floor_divide___Tensor,
-    K_ge__Tensor, K_ge___Tensor, K_gt__Tensor, K_gt___Tensor, K_le__Tensor, K_le___Tensor, K_lt__Tensor, K_lt___Tensor,
-    K_masked_fill__Tensor, K_masked_fill___Tensor, K_matmul, K_mean, K_mul__Tensor, K_mul___Tensor, K_ne__Tensor,
-    K_ne___Tensor, K_pow__Tensor_Tensor, K_pow___Tensor, K_prod, K_remainder__Tensor, K_remainder___Tensor,
-    K_rsub__Tensor, K_squeeze, K_sub__Tensor, K_sub___Tensor, K_sum, K_to__dtype_layout,
+    K_add__Tensor, K_add___Tensor, K_all, K_any, K_bernoulli, K_bernoulli___Tensor, K_bitwise_and__Tensor,
+    K_bitwise_and___Tensor, K_bitwise_or__Tensor, K_bitwise_or___Tensor, K_bitwise_xor__Tensor, K_bitwise_xor___Tensor,
+    K_div__Tensor, K_div___Tensor, K_eq__Tensor, K_eq___Tensor, K_fill___Tensor, K_floor_divide,
+    K_floor_divide___Tensor, K_ge__Tensor, K_ge___Tensor, K_gt__Tensor, K_gt___Tensor, K_le__Tensor, K_le___Tensor,
+    K_lt__Tensor, K_lt___Tensor, K_masked_fill__Tensor, K_masked_fill___Tensor, K_matmul, K_mean, K_mul__Tensor,
+    K_mul___Tensor, K_ne__Tensor, K_ne___Tensor, K_pow__Tensor_Tensor, K_pow___Tensor, K_prod, K_random_,
+    K_remainder__Tensor, K_remainder___Tensor, K_rsub__Tensor, K_squeeze, K_squeeze_, K_sub__Tensor, K_sub___Tensor,
+    K_sum, K_to__dtype_layout,
 )
 
 P_add = packet('aten', 'add')
@@ -98,6 +100,7 @@ P_amin = packet('aten', 'amin')
 P_any = packet('aten', 'any')
 P_argsort = packet('aten', 'argsort')
 P_bernoulli = packet('aten', 'bernoulli')
+P_bernoulli_ = packet('aten', 'bernoulli_')
 P_bitwise_and = packet('aten', 'bitwise_and')
 P_bitwise_and_ = packet('aten', 'bitwise_and_')
 P_bitwise_or = packet('aten', 'bitwise_or')
@@ -141,6 +144,7 @@ P_ne_ = packet('aten', 'ne_')
 P_pow = packet('aten', 'pow')
 P_pow_ = packet('aten', 'pow_')
 P_prod = packet('aten', 'prod')
+P_random_ = packet('aten', 'random_')
 P_remainder = packet('aten', 'remainder')
 P_remainder_ = packet('aten', 'remainder_')
 P_repeat_interleave = packet('aten', 'repeat_interleave')
@@ -149,6 +153,7 @@ P_scatter_ = packet('aten', 'scatter_')
 P_sort = packet('aten', 'sort')
 P_split = packet('aten', 'split')
 P_squeeze = packet('aten', 'squeeze')
+P_squeeze_ = packet('aten', 'squeeze_')
 P_std = packet('aten', 'std')
 P_sub = packet('aten', 'sub')
 P_sub_ = packet('aten', 'sub_')
@@ -156,6 +161,7 @@ P_sum = packet('aten', 'sum')
 P_tensor_split = packet('aten', 'tensor_split')
 P_to = packet('aten', 'to')
 P_var = packet('aten', 'var')
+P_view = packet('aten', 'view')
 P_vsplit = packet('aten', 'vsplit')
 P_where = packet('aten', 'where')
 
@@ -262,6 +268,8 @@ class TensorMethods:
 
     as_strided = op_as_strided
 
+    as_strided_ = op_as_strided_
+
     as_strided_scatter = op_as_strided_scatter
 
     atan2 = op_atan2
@@ -282,7 +290,19 @@ class TensorMethods:
             return P_bernoulli(self)
         return kernel(ks, self, None)
 
-    bernoulli_ = op_bernoulli___float
+    def bernoulli_(self, p, **kwargs):
+        if kwargs:
+            return P_bernoulli_(self, p, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | p.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_bernoulli___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_bernoulli_(self, p)
+        return kernel(ks, self, p, None)
 
     def bitwise_and(self, other, **kwargs):
         if kwargs:
@@ -378,6 +398,8 @@ class TensorMethods:
         if size:
             return op_broadcast_to(self, spread(size), **kwargs)
         return op_broadcast_to(self, **kwargs)
+
+    cauchy_ = op_cauchy_
 
     ceil = op_ceil
 
@@ -499,6 +521,8 @@ class TensorMethods:
 
     expm1_ = op_expm1_
 
+    exponential_ = op_exponential_
+
     def fill_(self, value, **kwargs):
         if kwargs:
             return P_fill_(self, value, **kwargs)
@@ -585,6 +609,8 @@ class TensorMethods:
         if kernel is None:
             return P_ge_(self, other)
         return kernel(ks, self, other)
+
+    geometric_ = op_geometric_
 
     def gt(self, other, **kwargs):
         if kwargs:
@@ -698,6 +724,8 @@ class TensorMethods:
     log1p_ = op_log1p_
 
     log_ = op_log_
+
+    log_normal_ = op_log_normal_
 
     log_softmax = op_log_softmax__int
 
@@ -848,6 +876,8 @@ class TensorMethods:
             return P_mul_(self, other)
         return kernel(ks, self, other)
 
+    multinomial = op_multinomial
+
     mv = op_mv
 
     def narrow(self, *args, **kwargs):
@@ -963,7 +993,19 @@ class TensorMethods:
 
     put_ = op_put_
 
-    random_ = op_random___from
+    def random_(self, *args, **kwargs):
+        if args or kwargs:
+            return P_random_(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_random_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_random_(self)
+        return kernel(ks, self, None)
 
     ravel = op_ravel
 
@@ -1022,6 +1064,8 @@ class TensorMethods:
         if size:
             return op_resize_(self, spread(size), **kwargs)
         return op_resize_(self, **kwargs)
+
+    resize_as_ = op_resize_as_
 
     roll = op_roll
 
@@ -1099,6 +1143,22 @@ class TensorMethods:
             return P_squeeze(self)
         return kernel(ks, self)
 
+    def squeeze_(self, *args, **kwargs):
+        if args or kwargs:
+            if len(args) > 0 and all_ints(args):
+                args = (args,)
+            return P_squeeze_(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_squeeze_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_squeeze_(self)
+        return kernel(ks, self)
+
     def std(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
@@ -1155,9 +1215,15 @@ class TensorMethods:
 
     swapaxes = op_swapaxes
 
+    swapaxes_ = op_swapaxes_
+
     swapdims = op_swapdims
 
+    swapdims_ = op_swapdims_
+
     t = op_t
+
+    t_ = op_t_
 
     take = op_take
 
@@ -1193,6 +1259,8 @@ class TensorMethods:
 
     transpose = op_transpose__int
 
+    transpose_ = op_transpose_
+
     tril = op_tril
 
     tril_ = op_tril_
@@ -1223,15 +1291,17 @@ class TensorMethods:
 
     unsqueeze = op_unsqueeze
 
+    unsqueeze_ = op_unsqueeze_
+
     def var(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_var(self, *args, **kwargs)
 
-    def view(self, *size, **kwargs):
-        if size:
-            return op_view(self, spread(size), **kwargs)
-        return op_view(self, **kwargs)
+    def view(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_view(self, *args, **kwargs)
 
     view_as = op_view_as
 

@@ -5093,6 +5093,20 @@ def sum_to_size(self, size):
         return miss('aten::sum_to_size', (self, size))
     return kernel(ks, self, size)
 
+K_view__dtype = {}
+def view__dtype(self, dtype):
+    if dtype.__class__ is not DType: dtype = as_dtype('aten::view.dtype', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view__dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view.dtype', (self, dtype))
+    return kernel(ks, self, dtype)
+
 K_view_copy = {}
 def view_copy(self, size):
     size = as_ints('aten::view_copy', 'size', size)
@@ -5508,6 +5522,149 @@ def unsafe_chunk(self, chunks, dim=0):
     if kernel is None:
         return miss('aten::unsafe_chunk', (self, chunks, dim))
     return kernel(ks, self, chunks, dim)
+
+K_view_copy__dtype = {}
+def view_copy__dtype(self, dtype):
+    if dtype.__class__ is not DType: dtype = as_dtype('aten::view_copy.dtype', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_copy__dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_copy.dtype', (self, dtype))
+    return kernel(ks, self, dtype)
+
+K_t_ = {}
+def t_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_t_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::t_', (self,))
+    return kernel(ks, self)
+
+K_transpose_ = {}
+def transpose_(self, dim0, dim1):
+    if dim0.__class__ is not int: dim0 = as_int('aten::transpose_', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::transpose_', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_transpose_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::transpose_', (self, dim0, dim1))
+    return kernel(ks, self, dim0, dim1)
+
+K_squeeze_ = {}
+def squeeze_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_', (self,))
+    return kernel(ks, self)
+
+K_squeeze___dim = {}
+def squeeze___dim(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::squeeze_.dim', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze___dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_.dim', (self, dim))
+    return kernel(ks, self, dim)
+
+K_squeeze___dims = {}
+def squeeze___dims(self, dim):
+    dim = as_ints('aten::squeeze_.dims', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze___dims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_.dims', (self, dim))
+    return kernel(ks, self, dim)
+
+K_unsqueeze_ = {}
+def unsqueeze_(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::unsqueeze_', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unsqueeze_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unsqueeze_', (self, dim))
+    return kernel(ks, self, dim)
+
+K_as_strided_ = {}
+def as_strided_(self, size, stride, storage_offset=None):
+    size = as_ints('aten::as_strided_', 'size', size)
+    stride = as_ints('aten::as_strided_', 'stride', stride)
+    if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_', 'storage_offset', storage_offset)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_as_strided_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::as_strided_', (self, size, stride, storage_offset))
+    return kernel(ks, self, size, stride, storage_offset)
+
+K_swapaxes_ = {}
+def swapaxes_(self, axis0, axis1):
+    if axis0.__class__ is not int: axis0 = as_int('aten::swapaxes_', 'axis0', axis0)
+    if axis1.__class__ is not int: axis1 = as_int('aten::swapaxes_', 'axis1', axis1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapaxes_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapaxes_', (self, axis0, axis1))
+    return kernel(ks, self, axis0, axis1)
+
+K_swapdims_ = {}
+def swapdims_(self, dim0, dim1):
+    if dim0.__class__ is not int: dim0 = as_int('aten::swapdims_', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::swapdims_', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapdims_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapdims_', (self, dim0, dim1))
+    return kernel(ks, self, dim0, dim1)
 
 K_atleast_1d = {}
 def atleast_1d(self):
@@ -6416,6 +6573,19 @@ def sym_numel(self):
     if kernel is None:
         return miss('aten::sym_numel', (self,))
     return kernel(ks, self)
+
+K_resize_as_ = {}
+def resize_as_(self, the_template, *, memory_format=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys | the_template.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resize_as_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resize_as_', (self, the_template, memory_format))
+    return kernel(ks, self, the_template, memory_format)
 
 K_index__Tensor = {}
 def index__Tensor(self, indices):
@@ -7862,6 +8032,201 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None):
         return miss('aten::scalar_tensor', (s, dtype, layout, device, pin_memory))
     return kernel(ks, s, dtype, layout, device, pin_memory)
 
+K_empty__out = {}
+def empty__out(size, *, memory_format=None, out):
+    size = as_ints('aten::empty.out', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_empty__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty.out', (size, memory_format, out))
+    return kernel(ks, size, memory_format, out)
+
+K_empty_permuted = {}
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=None):
+    size = as_ints('aten::empty_permuted', 'size', size)
+    physical_layout = as_ints('aten::empty_permuted', 'physical_layout', physical_layout)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_permuted', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::empty_permuted', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_permuted', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_empty_permuted[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty_permuted', (size, physical_layout, dtype, layout, device, pin_memory))
+    return kernel(ks, size, physical_layout, dtype, layout, device, pin_memory)
+
+K_linspace__Tensor_Tensor = {}
+def linspace__Tensor_Tensor(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Tensor', 'steps', steps)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace.Tensor_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace.Tensor_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace.Tensor_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Tensor', (start, end, steps, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+
+K_linspace__Tensor_Scalar = {}
+def linspace__Tensor_Scalar(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::linspace.Tensor_Scalar', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Scalar', 'steps', steps)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace.Tensor_Scalar', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace.Tensor_Scalar', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace.Tensor_Scalar', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Scalar', (start, end, steps, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+
+K_linspace__Scalar_Tensor = {}
+def linspace__Scalar_Tensor(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::linspace.Scalar_Tensor', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Scalar_Tensor', 'steps', steps)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace.Scalar_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace.Scalar_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace.Scalar_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Scalar_Tensor', (start, end, steps, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+
+K_logspace = {}
+def logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace', 'start', start)
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_logspace[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_logspace__Tensor_Tensor = {}
+def logspace__Tensor_Tensor(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Tensor', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Tensor', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace.Tensor_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace.Tensor_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace.Tensor_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Tensor', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_logspace__Tensor_Scalar = {}
+def logspace__Tensor_Scalar(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace.Tensor_Scalar', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Scalar', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Scalar', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace.Tensor_Scalar', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace.Tensor_Scalar', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace.Tensor_Scalar', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Scalar', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_logspace__Scalar_Tensor = {}
+def logspace__Scalar_Tensor(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace.Scalar_Tensor', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Scalar_Tensor', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Scalar_Tensor', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace.Scalar_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace.Scalar_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace.Scalar_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Scalar_Tensor', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_tril_indices = {}
+def tril_indices(row, col, offset=0, *, dtype=DTYPES['int64'], layout=None, device=None, pin_memory=None):
+    if row.__class__ is not int: row = as_int('aten::tril_indices', 'row', row)
+    if col.__class__ is not int: col = as_int('aten::tril_indices', 'col', col)
+    if offset.__class__ is not int: offset = as_int('aten::tril_indices', 'offset', offset)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::tril_indices', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::tril_indices', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::tril_indices', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_tril_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tril_indices', (row, col, offset, dtype, layout, device, pin_memory))
+    return kernel(ks, row, col, offset, dtype, layout, device, pin_memory)
+
+K_triu_indices = {}
+def triu_indices(row, col, offset=0, *, dtype=DTYPES['int64'], layout=None, device=None, pin_memory=None):
+    if row.__class__ is not int: row = as_int('aten::triu_indices', 'row', row)
+    if col.__class__ is not int: col = as_int('aten::triu_indices', 'col', col)
+    if offset.__class__ is not int: offset = as_int('aten::triu_indices', 'offset', offset)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::triu_indices', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::triu_indices', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::triu_indices', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_triu_indices[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triu_indices', (row, col, offset, dtype, layout, device, pin_memory))
+    return kernel(ks, row, col, offset, dtype, layout, device, pin_memory)
+
 K_rand = {}
 def rand(size, *, dtype=None, layout=None, device=None, pin_memory=None):
     size = as_ints('aten::rand', 'size', size)
@@ -8140,6 +8505,379 @@ def bernoulli___float(self, p=0.5, *, generator=None):
     if kernel is None:
         return miss('aten::bernoulli_.float', (self, p, generator))
     return kernel(ks, self, p, generator)
+
+K_rand_like__generator = {}
+def rand_like__generator(self, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::rand_like.generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::rand_like.generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::rand_like.generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rand_like__generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rand_like.generator', (self, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randn_like__generator = {}
+def randn_like__generator(self, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randn_like.generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randn_like.generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randn_like.generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randn_like__generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randn_like.generator', (self, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like = {}
+def randint_like(self, high, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if high.__class__ is not int: high = as_int('aten::randint_like', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like', (self, high, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__generator = {}
+def randint_like__generator(self, high, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if high.__class__ is not int: high = as_int('aten::randint_like.generator', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.generator', (self, high, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__Tensor = {}
+def randint_like__Tensor(self, high, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor', (self, high, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__Tensor_generator = {}
+def randint_like__Tensor_generator(self, high, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.Tensor_generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.Tensor_generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.Tensor_generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor_generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor_generator', (self, high, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__low_dtype = {}
+def randint_like__low_dtype(self, low, high, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_dtype', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_dtype', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.low_dtype', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.low_dtype', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.low_dtype', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_dtype', (self, low, high, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, low, high, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__low_generator_dtype = {}
+def randint_like__low_generator_dtype(self, low, high, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_generator_dtype', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_generator_dtype', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.low_generator_dtype', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.low_generator_dtype', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.low_generator_dtype', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_generator_dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_generator_dtype', (self, low, high, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, low, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_random_ = {}
+def random_(self, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random_', (self, generator))
+    return kernel(ks, self, generator)
+
+K_random___to = {}
+def random___to(self, to, *, generator=None):
+    if to.__class__ is not int: to = as_int('aten::random_.to', 'to', to)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random___to[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random_.to', (self, to, generator))
+    return kernel(ks, self, to, generator)
+
+K_cauchy_ = {}
+def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
+    if median.__class__ is not float: median = as_float('aten::cauchy_', 'median', median)
+    if sigma.__class__ is not float: sigma = as_float('aten::cauchy_', 'sigma', sigma)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cauchy_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cauchy_', (self, median, sigma, generator))
+    return kernel(ks, self, median, sigma, generator)
+
+K_log_normal_ = {}
+def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::log_normal_', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::log_normal_', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_normal_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_normal_', (self, mean, std, generator))
+    return kernel(ks, self, mean, std, generator)
+
+K_exponential_ = {}
+def exponential_(self, lambd=1.0, *, generator=None):
+    if lambd.__class__ is not float: lambd = as_float('aten::exponential_', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exponential_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exponential_', (self, lambd, generator))
+    return kernel(ks, self, lambd, generator)
+
+K_geometric_ = {}
+def geometric_(self, p, *, generator=None):
+    if p.__class__ is not float: p = as_float('aten::geometric_', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric_', (self, p, generator))
+    return kernel(ks, self, p, generator)
+
+K_bernoulli___Tensor = {}
+def bernoulli___Tensor(self, p, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys | p.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bernoulli___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bernoulli_.Tensor', (self, p, generator))
+    return kernel(ks, self, p, generator)
+
+K_multinomial = {}
+def multinomial(self, num_samples, replacement=False, *, generator=None):
+    if num_samples.__class__ is not int: num_samples = as_int('aten::multinomial', 'num_samples', num_samples)
+    if replacement.__class__ is not bool: replacement = as_bool('aten::multinomial', 'replacement', replacement)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multinomial[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multinomial', (self, num_samples, replacement, generator))
+    return kernel(ks, self, num_samples, replacement, generator)
+
+K_poisson = {}
+def poisson(self, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson', (self, generator))
+    return kernel(ks, self, generator)
+
+K_normal_functional = {}
+def normal_functional(self, mean=0.0, std=1.0, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::normal_functional', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal_functional', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal_functional[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal_functional', (self, mean, std, generator))
+    return kernel(ks, self, mean, std, generator)
+
+K_normal__Tensor_float = {}
+def normal__Tensor_float(mean, std=1.0, *, generator=None):
+    if std.__class__ is not float: std = as_float('aten::normal.Tensor_float', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = mean.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_float[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_float', (mean, std, generator))
+    return kernel(ks, mean, std, generator)
+
+K_normal__float_Tensor = {}
+def normal__float_Tensor(mean, std, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_Tensor', 'mean', mean)
+    state = DISPATCH()
+    try:
+        ks = std.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__float_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_Tensor', (mean, std, generator))
+    return kernel(ks, mean, std, generator)
+
+K_normal__Tensor_Tensor = {}
+def normal__Tensor_Tensor(mean, std, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = mean.keys | std.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_Tensor', (mean, std, generator))
+    return kernel(ks, mean, std, generator)
+
+K_normal__float_float = {}
+def normal__float_float(mean, std, size, *, generator=None, dtype=None, layout=None, device=None, pin_memory=None):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_float', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal.float_float', 'std', std)
+    size = as_ints('aten::normal.float_float', 'size', size)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::normal.float_float', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::normal.float_float', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::normal.float_float', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0]
+        if generator is not None:
+            ks |= generator.keys
+        ks &= state[1]
+        kernel = K_normal__float_float[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_float', (mean, std, size, generator, dtype, layout, device, pin_memory))
+    return kernel(ks, mean, std, size, generator, dtype, layout, device, pin_memory)
 
 K_add__Scalar_out = {}
 def add__Scalar_out(self, other, alpha=1, *, out):
@@ -9009,6 +9747,20 @@ def unsafe_split_with_sizes__out(self, split_sizes, dim=0, *, out):
         return miss('aten::unsafe_split_with_sizes.out', (self, split_sizes, dim, out))
     return kernel(ks, self, split_sizes, dim, out)
 
+K_view_copy__dtype_out = {}
+def view_copy__dtype_out(self, dtype, *, out):
+    if dtype.__class__ is not DType: dtype = as_dtype('aten::view_copy.dtype_out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_view_copy__dtype_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::view_copy.dtype_out', (self, dtype, out))
+    return kernel(ks, self, dtype, out)
+
 K_hstack__out = {}
 def hstack__out(tensors, *, out):
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack.out', 'tensors', tensors)
@@ -9614,6 +10366,161 @@ def scalar_tensor__out(s, *, out):
         return miss('aten::scalar_tensor.out', (s, out))
     return kernel(ks, s, out)
 
+K_empty_permuted__out = {}
+def empty_permuted__out(size, physical_layout, *, out):
+    size = as_ints('aten::empty_permuted.out', 'size', size)
+    physical_layout = as_ints('aten::empty_permuted.out', 'physical_layout', physical_layout)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_empty_permuted__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty_permuted.out', (size, physical_layout, out))
+    return kernel(ks, size, physical_layout, out)
+
+K_linspace__Tensor_Tensor_out = {}
+def linspace__Tensor_Tensor_out(start, end, steps, *, out):
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Tensor_out', 'steps', steps)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Tensor_out', (start, end, steps, out))
+    return kernel(ks, start, end, steps, out)
+
+K_linspace__Tensor_Scalar_out = {}
+def linspace__Tensor_Scalar_out(start, end, steps, *, out):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::linspace.Tensor_Scalar_out', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Scalar_out', 'steps', steps)
+    state = DISPATCH()
+    try:
+        ks = start.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Scalar_out', (start, end, steps, out))
+    return kernel(ks, start, end, steps, out)
+
+K_linspace__Scalar_Tensor_out = {}
+def linspace__Scalar_Tensor_out(start, end, steps, *, out):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::linspace.Scalar_Tensor_out', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Scalar_Tensor_out', 'steps', steps)
+    state = DISPATCH()
+    try:
+        ks = end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Scalar_Tensor_out', (start, end, steps, out))
+    return kernel(ks, start, end, steps, out)
+
+K_logspace__out = {}
+def logspace__out(start, end, steps, base=10.0, *, out):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace.out', 'start', start)
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace.out', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_logspace__Tensor_Tensor_out = {}
+def logspace__Tensor_Tensor_out(start, end, steps, base=10.0, *, out):
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Tensor_out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Tensor_out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Tensor_out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_logspace__Tensor_Scalar_out = {}
+def logspace__Tensor_Scalar_out(start, end, steps, base=10.0, *, out):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace.Tensor_Scalar_out', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Scalar_out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Scalar_out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = start.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Scalar_out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_logspace__Scalar_Tensor_out = {}
+def logspace__Scalar_Tensor_out(start, end, steps, base=10.0, *, out):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace.Scalar_Tensor_out', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Scalar_Tensor_out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Scalar_Tensor_out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Scalar_Tensor_out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_tril_indices__out = {}
+def tril_indices__out(row, col, offset=0, *, out):
+    if row.__class__ is not int: row = as_int('aten::tril_indices.out', 'row', row)
+    if col.__class__ is not int: col = as_int('aten::tril_indices.out', 'col', col)
+    if offset.__class__ is not int: offset = as_int('aten::tril_indices.out', 'offset', offset)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_tril_indices__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::tril_indices.out', (row, col, offset, out))
+    return kernel(ks, row, col, offset, out)
+
+K_triu_indices__out = {}
+def triu_indices__out(row, col, offset=0, *, out):
+    if row.__class__ is not int: row = as_int('aten::triu_indices.out', 'row', row)
+    if col.__class__ is not int: col = as_int('aten::triu_indices.out', 'col', col)
+    if offset.__class__ is not int: offset = as_int('aten::triu_indices.out', 'offset', offset)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_triu_indices__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triu_indices.out', (row, col, offset, out))
+    return kernel(ks, row, col, offset, out)
+
 K_rand__out = {}
 def rand__out(size, *, out):
     size = as_ints('aten::rand.out', 'size', size)
@@ -9771,6 +10678,447 @@ def bernoulli__out(self, *, generator=None, out):
     if kernel is None:
         return miss('aten::bernoulli.out', (self, generator, out))
     return kernel(ks, self, generator, out)
+
+K_rand_like__generator_out = {}
+def rand_like__generator_out(self, *, generator, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rand_like__generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rand_like.generator_out', (self, generator, memory_format, out))
+    return kernel(ks, self, generator, memory_format, out)
+
+K_randn_like__generator_out = {}
+def randn_like__generator_out(self, *, generator, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randn_like__generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randn_like.generator_out', (self, generator, memory_format, out))
+    return kernel(ks, self, generator, memory_format, out)
+
+K_randint_like__out = {}
+def randint_like__out(self, high, *, memory_format=None, out):
+    if high.__class__ is not int: high = as_int('aten::randint_like.out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.out', (self, high, memory_format, out))
+    return kernel(ks, self, high, memory_format, out)
+
+K_randint_like__generator_out = {}
+def randint_like__generator_out(self, high, *, generator, memory_format=None, out):
+    if high.__class__ is not int: high = as_int('aten::randint_like.generator_out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.generator_out', (self, high, generator, memory_format, out))
+    return kernel(ks, self, high, generator, memory_format, out)
+
+K_randint_like__Tensor_out = {}
+def randint_like__Tensor_out(self, high, *, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor_out', (self, high, memory_format, out))
+    return kernel(ks, self, high, memory_format, out)
+
+K_randint_like__Tensor_generator_out = {}
+def randint_like__Tensor_generator_out(self, high, *, generator, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor_generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor_generator_out', (self, high, generator, memory_format, out))
+    return kernel(ks, self, high, generator, memory_format, out)
+
+K_randint_like__low_dtype_out = {}
+def randint_like__low_dtype_out(self, low, high, *, memory_format=None, out):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_dtype_out', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_dtype_out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_dtype_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_dtype_out', (self, low, high, memory_format, out))
+    return kernel(ks, self, low, high, memory_format, out)
+
+K_randint_like__low_generator_dtype_out = {}
+def randint_like__low_generator_dtype_out(self, low, high, *, generator, memory_format=None, out):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_generator_dtype_out', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_generator_dtype_out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_generator_dtype_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_generator_dtype_out', (self, low, high, generator, memory_format, out))
+    return kernel(ks, self, low, high, generator, memory_format, out)
+
+K_random__out = {}
+def random__out(self, *, generator=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random.out', (self, generator, out))
+    return kernel(ks, self, generator, out)
+
+K_random = {}
+def random(self, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random', (self, generator))
+    return kernel(ks, self, generator)
+
+K_random__to_out = {}
+def random__to_out(self, to, *, generator=None, out):
+    if to.__class__ is not int: to = as_int('aten::random.to_out', 'to', to)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random__to_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random.to_out', (self, to, generator, out))
+    return kernel(ks, self, to, generator, out)
+
+K_random__to = {}
+def random__to(self, to, *, generator=None):
+    if to.__class__ is not int: to = as_int('aten::random.to', 'to', to)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random__to[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random.to', (self, to, generator))
+    return kernel(ks, self, to, generator)
+
+K_cauchy__out = {}
+def cauchy__out(self, median=0.0, sigma=1.0, *, generator=None, out):
+    if median.__class__ is not float: median = as_float('aten::cauchy.out', 'median', median)
+    if sigma.__class__ is not float: sigma = as_float('aten::cauchy.out', 'sigma', sigma)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cauchy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cauchy.out', (self, median, sigma, generator, out))
+    return kernel(ks, self, median, sigma, generator, out)
+
+K_cauchy = {}
+def cauchy(self, median=0.0, sigma=1.0, *, generator=None):
+    if median.__class__ is not float: median = as_float('aten::cauchy', 'median', median)
+    if sigma.__class__ is not float: sigma = as_float('aten::cauchy', 'sigma', sigma)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cauchy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cauchy', (self, median, sigma, generator))
+    return kernel(ks, self, median, sigma, generator)
+
+K_log_normal__out = {}
+def log_normal__out(self, mean=1.0, std=2.0, *, generator=None, out):
+    if mean.__class__ is not float: mean = as_float('aten::log_normal.out', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::log_normal.out', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_normal__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_normal.out', (self, mean, std, generator, out))
+    return kernel(ks, self, mean, std, generator, out)
+
+K_log_normal = {}
+def log_normal(self, mean=1.0, std=2.0, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::log_normal', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::log_normal', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_normal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_normal', (self, mean, std, generator))
+    return kernel(ks, self, mean, std, generator)
+
+K_exponential__out = {}
+def exponential__out(self, lambd=1.0, *, generator=None, out):
+    if lambd.__class__ is not float: lambd = as_float('aten::exponential.out', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exponential__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exponential.out', (self, lambd, generator, out))
+    return kernel(ks, self, lambd, generator, out)
+
+K_exponential = {}
+def exponential(self, lambd=1.0, *, generator=None):
+    if lambd.__class__ is not float: lambd = as_float('aten::exponential', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exponential[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exponential', (self, lambd, generator))
+    return kernel(ks, self, lambd, generator)
+
+K_geometric__out = {}
+def geometric__out(self, p, *, generator=None, out):
+    if p.__class__ is not float: p = as_float('aten::geometric.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric.out', (self, p, generator, out))
+    return kernel(ks, self, p, generator, out)
+
+K_geometric = {}
+def geometric(self, p, *, generator=None):
+    if p.__class__ is not float: p = as_float('aten::geometric', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric', (self, p, generator))
+    return kernel(ks, self, p, generator)
+
+K_bernoulli__Tensor_out = {}
+def bernoulli__Tensor_out(self, p, *, generator=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | p.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bernoulli__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bernoulli.Tensor_out', (self, p, generator, out))
+    return kernel(ks, self, p, generator, out)
+
+K_bernoulli__Tensor = {}
+def bernoulli__Tensor(self, p, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys | p.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bernoulli__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bernoulli.Tensor', (self, p, generator))
+    return kernel(ks, self, p, generator)
+
+K_multinomial__out = {}
+def multinomial__out(self, num_samples, replacement=False, *, generator=None, out):
+    if num_samples.__class__ is not int: num_samples = as_int('aten::multinomial.out', 'num_samples', num_samples)
+    if replacement.__class__ is not bool: replacement = as_bool('aten::multinomial.out', 'replacement', replacement)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multinomial__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multinomial.out', (self, num_samples, replacement, generator, out))
+    return kernel(ks, self, num_samples, replacement, generator, out)
+
+K_poisson__out = {}
+def poisson__out(self, generator=None, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson.out', (self, generator, out))
+    return kernel(ks, self, generator, out)
+
+K_normal__Tensor_float_out = {}
+def normal__Tensor_float_out(mean, std=1.0, *, generator=None, out):
+    if std.__class__ is not float: std = as_float('aten::normal.Tensor_float_out', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = mean.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_float_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_float_out', (mean, std, generator, out))
+    return kernel(ks, mean, std, generator, out)
+
+K_normal__float_Tensor_out = {}
+def normal__float_Tensor_out(mean, std, *, generator=None, out):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_Tensor_out', 'mean', mean)
+    state = DISPATCH()
+    try:
+        ks = std.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__float_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_Tensor_out', (mean, std, generator, out))
+    return kernel(ks, mean, std, generator, out)
+
+K_normal__Tensor_Tensor_out = {}
+def normal__Tensor_Tensor_out(mean, std, *, generator=None, out):
+    state = DISPATCH()
+    try:
+        ks = mean.keys | std.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_Tensor_out', (mean, std, generator, out))
+    return kernel(ks, mean, std, generator, out)
+
+K_normal__float_float_out = {}
+def normal__float_float_out(mean, std, size, *, generator=None, out):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_float_out', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal.float_float_out', 'std', std)
+    size = as_ints('aten::normal.float_float_out', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__float_float_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_float_out', (mean, std, size, generator, out))
+    return kernel(ks, mean, std, size, generator, out)
 
 
 # One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made
@@ -10139,6 +11487,7 @@ OPERATORS = (
     ('aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]', dsplit__array, K_dsplit__array, (), True, True),
     ('aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)', linalg_diagonal, K_linalg_diagonal, (), True, True),
     ('aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor', sum_to_size, K_sum_to_size, (), False, False),
+    ('aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)', view__dtype, K_view__dtype, (), False, False),
     ('aten::view_copy(Tensor self, SymInt[] size) -> Tensor', view_copy, K_view_copy, ('view_copy',), True, True),
     ('aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor', _reshape_alias_copy, K__reshape_alias_copy, ('view_copy',), True, True),
     ('aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor', as_strided_copy, K_as_strided_copy, ('view_copy',), True, True),
@@ -10167,6 +11516,16 @@ OPERATORS = (
     ('aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]', unsafe_split__Tensor, K_unsafe_split__Tensor, (), False, False),
     ('aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]', unsafe_split_with_sizes, K_unsafe_split_with_sizes, (), False, False),
     ('aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]', unsafe_chunk, K_unsafe_chunk, ('maybe_aliasing_or_mutating',), False, False),
+    ('aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor', view_copy__dtype, K_view_copy__dtype, ('view_copy',), True, True),
+    ('aten::t_(Tensor(a!) self) -> Tensor(a!)', t_, K_t_, ('inplace_view',), False, False),
+    ('aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', transpose_, K_transpose_, ('inplace_view',), False, False),
+    ('aten::squeeze_(Tensor(a!) self) -> Tensor(a!)', squeeze_, K_squeeze_, ('inplace_view',), False, False),
+    ('aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)', squeeze___dim, K_squeeze___dim, ('inplace_view',), False, False),
+    ('aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)', squeeze___dims, K_squeeze___dims, ('inplace_view',), False, False),
+    ('aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)', unsqueeze_, K_unsqueeze_, ('inplace_view',), False, False),
+    ('aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)', as_strided_, K_as_strided_, ('inplace_view',), False, False),
+    ('aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)', swapaxes_, K_swapaxes_, ('inplace_view',), False, False),
+    ('aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', swapdims_, K_swapdims_, ('inplace_view',), False, False),
     ('aten::atleast_1d(Tensor self) -> Tensor', atleast_1d, K_atleast_1d, ('maybe_aliasing_or_mutating',), True, True),
     ('aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]', atleast_1d__Sequence, K_atleast_1d__Sequence, (), True, True),
     ('aten::atleast_2d(Tensor self) -> Tensor', atleast_2d, K_atleast_2d, ('maybe_aliasing_or_mutating',), True, True),
@@ -10229,6 +11588,7 @@ OPERATORS = (
     ('aten::sym_size.int(Tensor self, int dim) -> SymInt', sym_size__int, K_sym_size__int, ('core',), False, False),
     ('aten::sym_stride.int(Tensor self, int dim) -> SymInt', sym_stride__int, K_sym_stride__int, ('core',), False, False),
     ('aten::sym_numel(Tensor self) -> SymInt', sym_numel, K_sym_numel, ('core',), False, False),
+    ('aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)', resize_as_, K_resize_as_, ('inplace_view',), True, True),
     ('aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', index__Tensor, K_index__Tensor, ('dynamic_output_shape',), True, True),
     ('aten::index.Tensor_out(Tensor self, Tensor?[] indices, *, Tensor(a!) out) -> Tensor(a!)', index__Tensor_out, K_index__Tensor_out, (), True, True),
     ('aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor', index_put, K_index_put, (), True, True),
@@ -10322,6 +11682,17 @@ OPERATORS = (
     ('aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', eye, K_eye, (), True, True),
     ('aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', eye__m, K_eye__m, (), True, True),
     ('aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', scalar_tensor, K_scalar_tensor, (), True, True),
+    ('aten::empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', empty__out, K_empty__out, (), False, False),
+    ('aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', empty_permuted, K_empty_permuted, (), True, True),
+    ('aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', linspace__Tensor_Tensor, K_linspace__Tensor_Tensor, (), True, True),
+    ('aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', linspace__Tensor_Scalar, K_linspace__Tensor_Scalar, (), True, True),
+    ('aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', linspace__Scalar_Tensor, K_linspace__Scalar_Tensor, (), True, True),
+    ('aten::logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', logspace, K_logspace, (), True, True),
+    ('aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', logspace__Tensor_Tensor, K_logspace__Tensor_Tensor, (), True, True),
+    ('aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', logspace__Tensor_Scalar, K_logspace__Tensor_Scalar, (), True, True),
+    ('aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', logspace__Scalar_Tensor, K_logspace__Scalar_Tensor, (), True, True),
+    ('aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', tril_indices, K_tril_indices, (), True, True),
+    ('aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', triu_indices, K_triu_indices, (), True, True),
     ('aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', rand, K_rand, ('nondeterministic_seeded',), True, True),
     ('aten::rand.generator(SymInt[] size, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', rand__generator, K_rand__generator, ('nondeterministic_seeded',), True, True),
     ('aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', randn, K_randn, ('nondeterministic_seeded',), True, True),
@@ -10338,6 +11709,28 @@ OPERATORS = (
     ('aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor', bernoulli, K_bernoulli, ('nondeterministic_seeded',), True, True),
     ('aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor', bernoulli__p, K_bernoulli__p, ('nondeterministic_seeded',), True, True),
     ('aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)', bernoulli___float, K_bernoulli___float, ('nondeterministic_seeded',), True, True),
+    ('aten::rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', rand_like__generator, K_rand_like__generator, ('nondeterministic_seeded',), True, True),
+    ('aten::randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', randn_like__generator, K_randn_like__generator, ('nondeterministic_seeded',), True, True),
+    ('aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', randint_like, K_randint_like, ('nondeterministic_seeded',), True, True),
+    ('aten::randint_like.generator(Tensor self, SymInt high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', randint_like__generator, K_randint_like__generator, ('nondeterministic_seeded',), True, True),
+    ('aten::randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', randint_like__Tensor, K_randint_like__Tensor, ('nondeterministic_seeded',), True, True),
+    ('aten::randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', randint_like__Tensor_generator, K_randint_like__Tensor_generator, ('nondeterministic_seeded',), True, True),
+    ('aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', randint_like__low_dtype, K_randint_like__low_dtype, ('nondeterministic_seeded',), True, True),
+    ('aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', randint_like__low_generator_dtype, K_randint_like__low_generator_dtype, ('nondeterministic_seeded',), True, True),
+    ('aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', random_, K_random_, ('nondeterministic_seeded',), False, True),
+    ('aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', random___to, K_random___to, ('nondeterministic_seeded',), False, True),
+    ('aten::cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)', cauchy_, K_cauchy_, ('nondeterministic_seeded',), False, True),
+    ('aten::log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)', log_normal_, K_log_normal_, ('nondeterministic_seeded',), False, True),
+    ('aten::exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)', exponential_, K_exponential_, ('nondeterministic_seeded',), False, True),
+    ('aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)', geometric_, K_geometric_, ('nondeterministic_seeded',), False, True),
+    ('aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)', bernoulli___Tensor, K_bernoulli___Tensor, ('nondeterministic_seeded',), False, True),
+    ('aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor', multinomial, K_multinomial, ('nondeterministic_seeded',), True, True),
+    ('aten::poisson(Tensor self, Generator? generator=None) -> Tensor', poisson, K_poisson, ('nondeterministic_seeded',), False, True),
+    ('aten::normal_functional(Tensor self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor', normal_functional, K_normal_functional, ('nondeterministic_seeded',), False, True),
+    ('aten::normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor', normal__Tensor_float, K_normal__Tensor_float, ('nondeterministic_seeded',), True, True),
+    ('aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor', normal__float_Tensor, K_normal__float_Tensor, ('nondeterministic_seeded',), True, True),
+    ('aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor', normal__Tensor_Tensor, K_normal__Tensor_Tensor, ('nondeterministic_seeded',), True, True),
+    ('aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', normal__float_float, K_normal__float_float, ('nondeterministic_seeded',), True, True),
     ('aten::add.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)', add__Scalar_out, K_add__Scalar_out, ('generated',), False, False),
     ('aten::sub.Scalar_out(Tensor self, Scalar other, Scalar alpha=1, *, Tensor(a!) out) -> Tensor(a!)', sub__Scalar_out, K_sub__Scalar_out, ('generated',), False, False),
     ('aten::mul.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', mul__Scalar_out, K_mul__Scalar_out, ('generated',), False, False),
@@ -10396,6 +11789,7 @@ OPERATORS = (
     ('aten::as_strided_scatter.out(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None, *, Tensor(a!) out) -> Tensor(a!)', as_strided_scatter__out, K_as_strided_scatter__out, ('generated',), False, False),
     ('aten::unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()', unsafe_split__Tensor_out, K_unsafe_split__Tensor_out, ('generated',), False, False),
     ('aten::unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()', unsafe_split_with_sizes__out, K_unsafe_split_with_sizes__out, ('generated',), False, False),
+    ('aten::view_copy.dtype_out(Tensor self, ScalarType dtype, *, Tensor(a!) out) -> Tensor(a!)', view_copy__dtype_out, K_view_copy__dtype_out, ('generated', 'view_copy'), False, False),
     ('aten::hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', hstack__out, K_hstack__out, ('generated',), False, False),
     ('aten::vstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', vstack__out, K_vstack__out, ('generated',), False, False),
     ('aten::row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', row_stack__out, K_row_stack__out, ('generated',), False, False),
@@ -10437,6 +11831,16 @@ OPERATORS = (
     ('aten::eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)', eye__out, K_eye__out, ('generated',), False, False),
     ('aten::eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)', eye__m_out, K_eye__m_out, ('generated',), False, False),
     ('aten::scalar_tensor.out(Scalar s, *, Tensor(a!) out) -> Tensor(a!)', scalar_tensor__out, K_scalar_tensor__out, ('generated',), False, False),
+    ('aten::empty_permuted.out(SymInt[] size, int[] physical_layout, *, Tensor(a!) out) -> Tensor(a!)', empty_permuted__out, K_empty_permuted__out, ('generated',), False, False),
+    ('aten::linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)', linspace__Tensor_Tensor_out, K_linspace__Tensor_Tensor_out, ('generated',), False, False),
+    ('aten::linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)', linspace__Tensor_Scalar_out, K_linspace__Tensor_Scalar_out, ('generated',), False, False),
+    ('aten::linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)', linspace__Scalar_Tensor_out, K_linspace__Scalar_Tensor_out, ('generated',), False, False),
+    ('aten::logspace.out(Scalar start, Scalar end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', logspace__out, K_logspace__out, ('generated',), False, False),
+    ('aten::logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', logspace__Tensor_Tensor_out, K_logspace__Tensor_Tensor_out, ('generated',), False, False),
+    ('aten::logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', logspace__Tensor_Scalar_out, K_logspace__Tensor_Scalar_out, ('generated',), False, False),
+    ('aten::logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', logspace__Scalar_Tensor_out, K_logspace__Scalar_Tensor_out, ('generated',), False, False),
+    ('aten::tril_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) -> Tensor(a!)', tril_indices__out, K_tril_indices__out, ('generated',), False, False),
+    ('aten::triu_indices.out(int row, int col, int offset=0, *, Tensor(a!) out) -> Tensor(a!)', triu_indices__out, K_triu_indices__out, ('generated',), False, False),
     ('aten::rand.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', rand__out, K_rand__out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::rand.generator_out(SymInt[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)', rand__generator_out, K_rand__generator_out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::randn.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', randn__out, K_randn__out, ('generated', 'nondeterministic_seeded'), False, False),
@@ -10447,6 +11851,34 @@ OPERATORS = (
     ('aten::random.from_out(Tensor self, int from, int? to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', random__from_out, K_random__from_out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor', random__from, K_random__from, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::bernoulli.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', bernoulli__out, K_bernoulli__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::rand_like.generator_out(Tensor self, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', rand_like__generator_out, K_rand_like__generator_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::randn_like.generator_out(Tensor self, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', randn_like__generator_out, K_randn_like__generator_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::randint_like.out(Tensor self, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', randint_like__out, K_randint_like__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::randint_like.generator_out(Tensor self, SymInt high, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', randint_like__generator_out, K_randint_like__generator_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::randint_like.Tensor_out(Tensor self, Tensor high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', randint_like__Tensor_out, K_randint_like__Tensor_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::randint_like.Tensor_generator_out(Tensor self, Tensor high, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', randint_like__Tensor_generator_out, K_randint_like__Tensor_generator_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::randint_like.low_dtype_out(Tensor self, SymInt low, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', randint_like__low_dtype_out, K_randint_like__low_dtype_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::randint_like.low_generator_dtype_out(Tensor self, SymInt low, SymInt high, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', randint_like__low_generator_dtype_out, K_randint_like__low_generator_dtype_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::random.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', random__out, K_random__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::random(Tensor self, *, Generator? generator=None) -> Tensor', random, K_random, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::random.to_out(Tensor self, int to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', random__to_out, K_random__to_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor', random__to, K_random__to, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::cauchy.out(Tensor self, float median=0, float sigma=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', cauchy__out, K_cauchy__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::cauchy(Tensor self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor', cauchy, K_cauchy, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::log_normal.out(Tensor self, float mean=1, float std=2, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', log_normal__out, K_log_normal__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor', log_normal, K_log_normal, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::exponential.out(Tensor self, float lambd=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', exponential__out, K_exponential__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor', exponential, K_exponential, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::geometric.out(Tensor self, float p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', geometric__out, K_geometric__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor', geometric, K_geometric, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::bernoulli.Tensor_out(Tensor self, Tensor p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', bernoulli__Tensor_out, K_bernoulli__Tensor_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor', bernoulli__Tensor, K_bernoulli__Tensor, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::multinomial.out(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', multinomial__out, K_multinomial__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)', poisson__out, K_poisson__out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::normal.Tensor_float_out(Tensor mean, float std=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', normal__Tensor_float_out, K_normal__Tensor_float_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', normal__float_Tensor_out, K_normal__float_Tensor_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', normal__Tensor_Tensor_out, K_normal__Tensor_Tensor_out, ('generated', 'nondeterministic_seeded'), False, False),
+    ('aten::normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', normal__float_float_out, K_normal__float_float_out, ('generated', 'nondeterministic_seeded'), False, False),
 )
 
 for _row in OPERATORS:
@@ -10538,6 +11970,7 @@ KERNELS = (
     ('aten::dsplit.array', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:dsplit_array'),
     ('aten::linalg_diagonal', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:linalg_diagonal'),
     ('aten::sum_to_size', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:sum_to_size'),
+    ('aten::view.dtype', 'CompositeExplicitAutograd', 'turnout.native.views:view_dtype'),
     ('aten::view_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:view_copy'),
     ('aten::_reshape_alias_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:reshape_alias_copy'),
     ('aten::as_strided_copy', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:as_strided_copy'),
@@ -10566,6 +11999,16 @@ KERNELS = (
     ('aten::unsafe_split.Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.splits:unsafe_split'),
     ('aten::unsafe_split_with_sizes', 'CompositeExplicitAutograd', 'turnout.native.composites.splits:unsafe_split_with_sizes'),
     ('aten::unsafe_chunk', 'CompositeImplicitAutograd', 'turnout.native.composites.splits:unsafe_chunk'),
+    ('aten::view_copy.dtype', 'CompositeImplicitAutograd', 'turnout.native.composites.view_copies:view_copy_dtype'),
+    ('aten::t_', 'CompositeExplicitAutograd', 'turnout.native.views:t_'),
+    ('aten::transpose_', 'CompositeExplicitAutograd', 'turnout.native.views:transpose_'),
+    ('aten::squeeze_', 'CompositeExplicitAutograd', 'turnout.native.views:squeeze_'),
+    ('aten::squeeze_.dim', 'CompositeExplicitAutograd', 'turnout.native.views:squeeze_dim_'),
+    ('aten::squeeze_.dims', 'CompositeExplicitAutograd', 'turnout.native.views:squeeze_dims_'),
+    ('aten::unsqueeze_', 'CompositeExplicitAutograd', 'turnout.native.views:unsqueeze_'),
+    ('aten::as_strided_', 'CompositeExplicitAutograd', 'turnout.native.views:as_strided_'),
+    ('aten::swapaxes_', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped_'),
+    ('aten::swapdims_', 'CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped_'),
     ('aten::atleast_1d', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_1d'),
     ('aten::atleast_1d.Sequence', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_1d_all'),
     ('aten::atleast_2d', 'CompositeImplicitAutograd', 'turnout.native.composites.stacks:atleast_2d'),
@@ -10628,6 +12071,7 @@ KERNELS = (
     ('aten::sym_size.int', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_size'),
     ('aten::sym_stride.int', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_stride'),
     ('aten::sym_numel', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_numel'),
+    ('aten::resize_as_', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:resize_as_'),
     ('aten::masked_select', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:masked_select'),
     ('aten::take_along_dim', 'CompositeImplicitAutograd', 'turnout.native.composites.indexing:take_along_dim'),
     ('aten::take_along_dim.out', 'CompositeExplicitAutograd', 'turnout.native.composites.indexing:take_along_dim_out'),
@@ -10682,6 +12126,17 @@ KERNELS = (
     ('aten::eye', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:eye'),
     ('aten::eye.m', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:eye_m'),
     ('aten::scalar_tensor', 'CompositeExplicitAutograd', 'turnout.native.direct:scalar_tensor'),
+    ('aten::empty.out', 'CompositeImplicitAutograd', 'turnout.native.composites.factories:empty_out'),
+    ('aten::empty_permuted', 'CompositeExplicitAutograd', 'turnout.native.direct:empty_permuted'),
+    ('aten::linspace.Tensor_Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),
+    ('aten::linspace.Tensor_Scalar', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),
+    ('aten::linspace.Scalar_Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),
+    ('aten::logspace', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),
+    ('aten::logspace.Tensor_Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),
+    ('aten::logspace.Tensor_Scalar', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),
+    ('aten::logspace.Scalar_Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),
+    ('aten::tril_indices', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:tril_indices'),
+    ('aten::triu_indices', 'CompositeExplicitAutograd', 'turnout.native.composites.factories:triu_indices'),
     ('aten::rand', 'CompositeExplicitAutograd', 'turnout.native.composites.random:rand'),
     ('aten::rand.generator', 'CompositeExplicitAutograd', 'turnout.native.composites.random:rand'),
     ('aten::randn', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randn'),
@@ -10698,6 +12153,28 @@ KERNELS = (
     ('aten::bernoulli', 'CompositeExplicitAutograd', 'turnout.native.composites.random:bernoulli'),
     ('aten::bernoulli.p', 'CompositeExplicitAutograd', 'turnout.native.composites.random:bernoulli_p'),
     ('aten::bernoulli_.float', 'CompositeExplicitAutograd', 'turnout.native.composites.random:bernoulli_float_'),
+    ('aten::rand_like.generator', 'CompositeExplicitAutograd', 'turnout.native.composites.random:rand_like'),
+    ('aten::randn_like.generator', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randn_like'),
+    ('aten::randint_like', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),
+    ('aten::randint_like.generator', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),
+    ('aten::randint_like.Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),
+    ('aten::randint_like.Tensor_generator', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),
+    ('aten::randint_like.low_dtype', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like_low'),
+    ('aten::randint_like.low_generator_dtype', 'CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like_low'),
+    ('aten::random_', 'CompositeExplicitAutograd', 'turnout.native.composites.random:random_'),
+    ('aten::random_.to', 'CompositeExplicitAutograd', 'turnout.native.composites.random:random_to_'),
+    ('aten::cauchy_', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:cauchy_'),
+    ('aten::log_normal_', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:log_normal_'),
+    ('aten::exponential_', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:exponential_'),
+    ('aten::geometric_', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:geometric_'),
+    ('aten::bernoulli_.Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.random:bernoulli_Tensor_'),
+    ('aten::multinomial', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:multinomial'),
+    ('aten::poisson', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:poisson'),
+    ('aten::normal_functional', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal_functional'),
+    ('aten::normal.Tensor_float', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal'),
+    ('aten::normal.float_Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal'),
+    ('aten::normal.Tensor_Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal'),
+    ('aten::normal.float_float', 'CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal_float_float'),
     ('aten::add.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::add.Scalar'),
     ('aten::sub.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::sub.Scalar'),
     ('aten::mul.Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::mul.Scalar'),
@@ -10756,6 +12233,7 @@ KERNELS = (
     ('aten::as_strided_scatter.out', 'CompositeExplicitAutograd', 'autogen:out:aten::as_strided_scatter'),
     ('aten::unsafe_split.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::unsafe_split.Tensor'),
     ('aten::unsafe_split_with_sizes.out', 'CompositeExplicitAutograd', 'autogen:out:aten::unsafe_split_with_sizes'),
+    ('aten::view_copy.dtype_out', 'CompositeExplicitAutograd', 'autogen:out:aten::view_copy.dtype'),
     ('aten::hstack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::hstack'),
     ('aten::vstack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::vstack'),
     ('aten::row_stack.out', 'CompositeExplicitAutograd', 'autogen:out:aten::row_stack'),
@@ -10797,6 +12275,16 @@ KERNELS = (
     ('aten::eye.out', 'CompositeExplicitAutograd', 'autogen:out:aten::eye'),
     ('aten::eye.m_out', 'CompositeExplicitAutograd', 'autogen:out:aten::eye.m'),
     ('aten::scalar_tensor.out', 'CompositeExplicitAutograd', 'autogen:out:aten::scalar_tensor'),
+    ('aten::empty_permuted.out', 'CompositeExplicitAutograd', 'autogen:out:aten::empty_permuted'),
+    ('aten::linspace.Tensor_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linspace.Tensor_Tensor'),
+    ('aten::linspace.Tensor_Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linspace.Tensor_Scalar'),
+    ('aten::linspace.Scalar_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::linspace.Scalar_Tensor'),
+    ('aten::logspace.out', 'CompositeExplicitAutograd', 'autogen:out:aten::logspace'),
+    ('aten::logspace.Tensor_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::logspace.Tensor_Tensor'),
+    ('aten::logspace.Tensor_Scalar_out', 'CompositeExplicitAutograd', 'autogen:out:aten::logspace.Tensor_Scalar'),
+    ('aten::logspace.Scalar_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::logspace.Scalar_Tensor'),
+    ('aten::tril_indices.out', 'CompositeExplicitAutograd', 'autogen:out:aten::tril_indices'),
+    ('aten::triu_indices.out', 'CompositeExplicitAutograd', 'autogen:out:aten::triu_indices'),
     ('aten::rand.out', 'CompositeExplicitAutograd', 'autogen:out:aten::rand'),
     ('aten::rand.generator_out', 'CompositeExplicitAutograd', 'autogen:out:aten::rand.generator'),
     ('aten::randn.out', 'CompositeExplicitAutograd', 'autogen:out:aten::randn'),
@@ -10807,4 +12295,32 @@ KERNELS = (
     ('aten::random.from_out', 'CompositeExplicitAutograd', 'autogen:out:aten::random.from'),
     ('aten::random.from', 'CompositeExplicitAutograd', 'autogen:functional:aten::random_.from'),
     ('aten::bernoulli.out', 'CompositeExplicitAutograd', 'autogen:out:aten::bernoulli'),
+    ('aten::rand_like.generator_out', 'CompositeExplicitAutograd', 'autogen:out:aten::rand_like.generator'),
+    ('aten::randn_like.generator_out', 'CompositeExplicitAutograd', 'autogen:out:aten::randn_like.generator'),
+    ('aten::randint_like.out', 'CompositeExplicitAutograd', 'autogen:out:aten::randint_like'),
+    ('aten::randint_like.generator_out', 'CompositeExplicitAutograd', 'autogen:out:aten::randint_like.generator'),
+    ('aten::randint_like.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::randint_like.Tensor'),
+    ('aten::randint_like.Tensor_generator_out', 'CompositeExplicitAutograd', 'autogen:out:aten::randint_like.Tensor_generator'),
+    ('aten::randint_like.low_dtype_out', 'CompositeExplicitAutograd', 'autogen:out:aten::randint_like.low_dtype'),
+    ('aten::randint_like.low_generator_dtype_out', 'CompositeExplicitAutograd', 'autogen:out:aten::randint_like.low_generator_dtype'),
+    ('aten::random.out', 'CompositeExplicitAutograd', 'autogen:out:aten::random'),
+    ('aten::random', 'CompositeExplicitAutograd', 'autogen:functional:aten::random_'),
+    ('aten::random.to_out', 'CompositeExplicitAutograd', 'autogen:out:aten::random.to'),
+    ('aten::random.to', 'CompositeExplicitAutograd', 'autogen:functional:aten::random_.to'),
+    ('aten::cauchy.out', 'CompositeExplicitAutograd', 'autogen:out:aten::cauchy'),
+    ('aten::cauchy', 'CompositeExplicitAutograd', 'autogen:functional:aten::cauchy_'),
+    ('aten::log_normal.out', 'CompositeExplicitAutograd', 'autogen:out:aten::log_normal'),
+    ('aten::log_normal', 'CompositeExplicitAutograd', 'autogen:functional:aten::log_normal_'),
+    ('aten::exponential.out', 'CompositeExplicitAutograd', 'autogen:out:aten::exponential'),
+    ('aten::exponential', 'CompositeExplicitAutograd', 'autogen:functional:aten::exponential_'),
+    ('aten::geometric.out', 'CompositeExplicitAutograd', 'autogen:out:aten::geometric'),
+    ('aten::geometric', 'CompositeExplicitAutograd', 'autogen:functional:aten::geometric_'),
+    ('aten::bernoulli.Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::bernoulli.Tensor'),
+    ('aten::bernoulli.Tensor', 'CompositeExplicitAutograd', 'autogen:functional:aten::bernoulli_.Tensor'),
+    ('aten::multinomial.out', 'CompositeExplicitAutograd', 'autogen:out:aten::multinomial'),
+    ('aten::poisson.out', 'CompositeExplicitAutograd', 'autogen:out:aten::poisson'),
+    ('aten::normal.Tensor_float_out', 'CompositeExplicitAutograd', 'autogen:out:aten::normal.Tensor_float'),
+    ('aten::normal.float_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::normal.float_Tensor'),
+    ('aten::normal.Tensor_Tensor_out', 'CompositeExplicitAutograd', 'autogen:out:aten::normal.Tensor_Tensor'),
+    ('aten::normal.float_float_out', 'CompositeExplicitAutograd', 'autogen:out:aten::normal.float_float'),
 )

@@ -35,13 +35,39 @@ def check_layout(layout: Any) -> None:
         raise TurnoutError(f"layout must be turnout.strided, got {layout!r}")
 
 
-def keeps_layout(memory_format: Any) -> bool:
-    """Whether a memory format means the layout of the original. Raises for formats that do not exist here."""
+# Memory format -> the dims it wants, and their order from the slowest.
+_CHANNELS_LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+
+
+def format_strides(memory_format: Any, shape: tuple[int, ...], like: Tensor | None = None) -> tuple[int, ...] | None:
+    """The strides a memory format asks for, None for row-major ones.
+
+    "preserve_format", which None stands for, means the layout of `like`. Raises TurnoutError for formats that do not exist,
+    ShapeError for one that needs another number of dims.
+    """
+    if memory_format is None or memory_format == "preserve_format":
+        return None if like is None else preserved_strides(like)
+    if memory_format == "contiguous_format":
+        return None
+    order = _CHANNELS_LAST.get(memory_format)
+    if order is None:
+        known = ", ".join(("contiguous_format", "preserve_format", *_CHANNELS_LAST))
+        raise TurnoutError(f"memory_format must be one of {known}, got {memory_format!r}")
+    if len(shape) != len(order):
+        raise ShapeError(f"{memory_format} needs {len(order)} dimensions, got shape {list(shape)}")
+    strides = [0] * len(shape)
+    step = 1
+    for d in reversed(order):
+        strides[d] = step
+        step *= max(shape[d], 1)
+    return tuple(strides)
+
+
+def has_format(tensor: Tensor, memory_format: Any) -> bool:
+    """Whether a tensor has the strides that a format asks for, dims of length 1 apart; any are kept by "preserve_format"."""
     if memory_format is None or memory_format == "preserve_format":
         return True
-    if memory_format == "contiguous_format":
-        return False
-    raise TurnoutError(f"memory_format must be contiguous_format or preserve_format, got {memory_format!r}")
+    return tensor.is_contiguous(memory_format=memory_format)
 
 
 def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None) -> Tensor:
@@ -71,8 +97,23 @@ def empty(
     ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
     """A tensor of unspecified contents, row-major. `pin_memory` is accepted and has no effect."""
-    keeps_layout(memory_format)
-    return _make(size, dtype, layout, device)
+    return _make(size, dtype, layout, device, format_strides(memory_format, tuple(size)))
+
+
+def empty_permuted(
+    ks: int, size: Sizes, physical_layout: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
+) -> Tensor:
+    """A tensor of unspecified contents whose dims lie in memory in the given order, from the slowest."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ShapeError(
+            f"empty_permuted: physical_layout {list(physical_layout)} must name each of the {len(size)} dimensions once"
+        )
+    strides = [0] * len(size)
+    step = 1
+    for d in reversed(physical_layout):
+        strides[d] = step
+        step *= max(size[d], 1)
+    return _make(size, dtype, layout, device, strides)
 
 
 def empty_strided(
@@ -88,7 +129,7 @@ def empty_like(
     ks: int, self: Tensor, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
     """A tensor of self's shape, layout, dtype and device, as far as nothing else is asked for."""
-    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    strides = format_strides(memory_format, self.array.shape, self)
     return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.generated import operators as aten
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.keys import EXPLICIT, IMPLICIT
+from turnout.native.bookkeeping import INPLACE_VIEW
 from turnout.registry import tensors_in
 from turnout.state import DISPATCH, LEVELS
 from turnout.stubs import compile_function, python_name
@@ -88,6 +89,8 @@ def _decide(op: Operator) -> tuple[Call, str]:
         return _decomposed(op, DECOMPOSED[name]), "decomposition"
     kind = op.schema.kind
     functional = functional_of(op) if kind in ("inplace", "out") else None
+    if functional is not None and INPLACE_VIEW in op.tags:
+        return _turned(op, functional), "functional variant"
     if functional is not None:
         short = functional.qualified_name.removeprefix("aten::")
         if kind == "out":
@@ -256,6 +259,17 @@ def _into_self(op: Operator, functional: Operator) -> Call:
         return args[0]
 
     return write_result
+
+
+def _turned(op: Operator, functional: Operator) -> Call:
+    """An in-place view: the tensor takes over the value of the view, which is over the same memory."""
+
+    def become_view(ks: int, *args: Any) -> Any:
+        _check_written(op, (0,), args, top_level(args))
+        args[0].array = functional.call_boxed(args).array
+        return args[0]
+
+    return become_view
 
 
 def _into_out(op: Operator, functional: Operator) -> Call:

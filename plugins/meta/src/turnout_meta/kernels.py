@@ -29,6 +29,5 @@ def needs_values(name: str) -> Any:
 def kernels() -> dict[str, Any]:
     """Operator -> kernel, for every structured operator that there is."""
     table: dict[str, Any] = {name: Row(nothing, pointwise=True) for name in structured_operators()}
-    table["aten::arange.start_out"] = nothing
     table["aten::nonzero"] = needs_values("nonzero")
     return table

@@ -18,7 +18,7 @@ MODULES = (pointwise, reductions, matrices, losses, moving)
 
 def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
     """Operator -> row. Without the host, dtypes that have no kernel are a DTypeError."""
-    table: dict[str, Any] = dict(moving.PLAIN)
+    table: dict[str, Any] = {}
     for module in MODULES:
         assert not table.keys() & module.KERNELS.keys(), f"{module.__name__} repeats a row"
         for name, row in module.KERNELS.items():

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
-from turnout.errors import CallError, DTypeError, ShapeError
+from turnout.errors import CallError, DTypeError, ShapeError, TurnoutError
 from turnout.generated import operators as aten
-from turnout.native.direct import check_layout, keeps_layout, place
+from turnout.native.direct import check_layout, format_strides, has_format, place
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
-from turnout.shapes.extents import contiguous_strides, expands_to, numel, preserved_strides
+from turnout.shapes.extents import contiguous_strides, expands_to, numel
 from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in memory of its own, in the same layout where that is dense."""
-    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    strides = format_strides(memory_format, self.array.shape, self)
     return _converted(self, self.dtype, self.device, strides)
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
     """The tensor itself where it is row-major already, else a copy that is."""
-    keeps_layout(memory_format)
-    if self.is_contiguous():
+    if memory_format == "preserve_format":
+        raise TurnoutError("contiguous: preserve_format is not a format that a tensor can be brought into")
+    if has_format(self, memory_format):
         return self
-    made: Tensor = aten.clone(self, memory_format="contiguous_format")
+    made: Tensor = aten.clone(self, memory_format=memory_format)
     return made
 
 
@@ -77,7 +78,7 @@ def to_copy(
 ) -> Tensor:  # fmt: skip
     """A copy with another dtype or on another device."""
     check_layout(layout)
-    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    strides = format_strides(memory_format, self.array.shape, self)
     return _converted(self, dtype or self.dtype, self.device if device is None else place(device), strides)
 
 
@@ -85,7 +86,7 @@ def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, me
     """The tensor itself where it is as wanted."""
     device = None if device is None else place(device)
     same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
-    if same and (keeps_layout(memory_format) or self.is_contiguous()):
+    if same and has_format(self, memory_format):
         return self
     made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
     return made
@@ -210,7 +211,7 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
     backend = self.device.backend
-    strides = contiguous_strides(shape)
+    strides = format_strides(memory_format, shape) or contiguous_strides(shape)
     root = self.array if self.storage is None else self.storage.array
     offset = 0 if self.storage is None else self.offset
     needed = offset + numel(shape)
@@ -223,6 +224,14 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
         if self.storage is not None:
             self.storage.array = root
     self.array = backend.strided(root, shape, strides, offset)
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """resize_ to another tensor's shape."""
+    if memory_format == "preserve_format":
+        memory_format = None if the_template.is_contiguous() else "channels_last"
+    aten.resize_(self, the_template.shape, memory_format=memory_format)
     return self
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import int32, int64
-from turnout.errors import DimError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.shapes.extents import wrap_dim
 
@@ -26,7 +26,7 @@ def meshgrid(tensors: Sequence[Tensor]) -> list[Tensor]:
 def meshgrid_indexing(tensors: Sequence[Tensor], *, indexing: str) -> list[Tensor]:
     """Coordinates of a grid, one tensor of the grid's shape for each axis; "xy" exchanges the first two dims."""
     if indexing not in ("ij", "xy"):
-        raise ShapeError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}')
+        raise ArgumentError(f'meshgrid: indexing must be "ij" or "xy", got {indexing!r}')
     if not tensors:
         raise ShapeError("meshgrid: needs at least one tensor")
     for i, t in enumerate(tensors):
@@ -43,7 +43,6 @@ def meshgrid_indexing(tensors: Sequence[Tensor], *, indexing: str) -> list[Tenso
         apart[i] = -1 if shape[i] else 0
         made.append(aten.expand(aten.view(t, apart), shape))
     if swap:
-        made = [aten.transpose__int(t, 0, 1) for t in made]
         made[0], made[1] = made[1], made[0]
     return made
 
@@ -212,7 +211,7 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
     total = output_size
     if total is None:
         if aten._local_scalar_dense(aten.min(repeats)) < 0:
-            raise ShapeError("repeat_interleave: repeats must not be negative")
+            raise ArgumentError("repeat_interleave: repeats must not be negative")
         total = int(aten._local_scalar_dense(aten.sum(repeats)))
     # The end of number i is where i + 1 begins; those that begin at the end have no place in the result.
     begins = aten.slice__Tensor(aten.cumsum(repeats, 0), 0, 0, -1, 1)
@@ -251,7 +250,7 @@ def repeat_interleave_int(
     elif not self.shape:
         self = aten.reshape(self, (1,))
     if repeats < 0:
-        raise ShapeError(f"repeat_interleave: repeats must not be negative, got {repeats}")
+        raise ArgumentError(f"repeat_interleave: repeats must not be negative, got {repeats}")
     d = wrap_dim(dim, self.ndim)
     shape = self.shape
     total = shape[d] * repeats

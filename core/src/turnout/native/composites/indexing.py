@@ -37,11 +37,16 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     """gather with the other dims broadcast; without a dim, from the flattened tensor."""
     made: Tensor
     if dim is None:
-        made = aten.gather(aten.reshape(self, (-1,)), 0, aten.reshape(indices, (-1,)))
-        return made
+        return take_along_dim(aten.reshape(self, (-1,)), aten.reshape(indices, (-1,)), 0)
     if self.ndim != indices.ndim:
         raise ShapeError(f"take_along_dim: 'indices' must have {self.ndim} dimensions, got shape {list(indices.shape)}")
+    if indices.dtype is not int64:
+        raise DTypeError(f"take_along_dim: 'indices' must be an int64 tensor, got {indices.dtype.name}")
     d = wrap_dim(dim, self.ndim)
+    if self.shape:
+        # Negative indices count from the end.
+        n = self.shape[d]
+        indices = aten.where__self(aten.lt__Scalar(indices, 0), aten.add__Scalar(indices, n), indices)
     own, wanted = list(self.shape), list(indices.shape)
     if own:
         own[d] = wanted[d] = 1

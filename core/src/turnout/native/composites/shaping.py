@@ -71,8 +71,10 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     if not self.shape:
         raise ShapeError("narrow: a 0-dim tensor has no dimension to narrow")
     n = self.shape[wrap_dim(dim, self.ndim)]
+    if not -n <= start <= n:
+        raise DimError(f"narrow: start {start} is out of range for dim {dim} of length {n}")
     first = start + n if start < 0 else start
-    if not 0 <= first <= n or length < 0 or first + length > n:
+    if length < 0 or first + length > n:
         raise ShapeError(f"narrow: start {start} and length {length} do not lie within dim {dim} of length {n}")
     made: Tensor = aten.slice__Tensor(self, dim, first, first + length, 1)
     return made
@@ -188,6 +190,12 @@ def swapped(self: Tensor, axis0: int, axis1: int) -> Tensor:
     """transpose under NumPy's name."""
     made: Tensor = aten.transpose__int(self, axis0, axis1)
     return made
+
+
+def swapped_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """transpose_ under NumPy's name."""
+    aten.transpose_(self, axis0, axis1)
+    return self
 
 
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:

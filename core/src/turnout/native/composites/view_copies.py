@@ -32,6 +32,7 @@ def _copy_of(view: Callable[..., Any]) -> Copy:
 
 
 view_copy = _copy_of(aten.view)
+view_copy_dtype = _copy_of(aten.view__dtype)
 reshape_alias_copy = _copy_of(aten._reshape_alias)
 as_strided_copy = _copy_of(aten.as_strided)
 alias_copy = _copy_of(aten.alias)

@@ -78,7 +78,7 @@ from turnout_autograd.formulas import (
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
-from turnout_autograd.writes import admit, original, rebase, refresh
+from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
 
@@ -3204,6 +3204,147 @@ class BernoulliBackward2(Node):
     def backward(node, grad, edges):
         grad_self = zeros_like(grad)
         return grad_self
+
+
+class RandomBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::random_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class RandomBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::random_.to'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class CauchyBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::cauchy_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class LogNormalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::log_normal_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class ExponentialBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::exponential_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class GeometricBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::geometric_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class BernoulliBackward3(Node):
+    __slots__ = ('p_shape', 'metas')
+    op_name = 'aten::bernoulli_.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_p = None
+        if edges[1] is not None:
+            p_shape = node.p_shape
+            grad_p = sum_to(zeros_like(grad), p_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_p = fit(grad_p, metas[1])
+        return grad_self, grad_p
+
+
+class PoissonBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::poisson'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalFunctionalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::normal_functional'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.Tensor_float'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_mean = zeros_like(grad)
+        return grad_mean
+
+
+class NormalBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.float_Tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_std = zeros_like(grad)
+        return grad_std
+
+
+class NormalBackward3(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::normal.Tensor_Tensor'
+
+    def backward(node, grad, edges):
+        grad_mean = None
+        if edges[0] is not None:
+            grad_mean = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_mean = fit(grad_mean, metas[0])
+        grad_std = None
+        if edges[1] is not None:
+            grad_std = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_std = fit(grad_std, metas[1])
+        return grad_mean, grad_std
 
 
 def kernel_of_abs(op):
@@ -10505,6 +10646,247 @@ def kernel_of_unsafe_split_with_sizes(op):
     return kernel
 
 
+def kernel_of_t_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::t_', self, tracked)
+        node = TBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::t_'
+    return kernel
+
+
+def kernel_of_transpose_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim0, dim1):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim0, dim1)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim0, dim1)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim0, dim1)
+        admit('aten::transpose_', self, tracked)
+        node = TransposeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim0 = dim0
+        node.dim1 = dim1
+        call(below, self, dim0, dim1)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::transpose_'
+    return kernel
+
+
+def kernel_of_squeeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::squeeze_', self, tracked)
+        node = SqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_'
+    return kernel
+
+
+def kernel_of_squeeze__dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dim', self, tracked)
+        node = SqueezeBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dim'
+    return kernel
+
+
+def kernel_of_squeeze__dims(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dims', self, tracked)
+        node = SqueezeBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dims'
+    return kernel
+
+
+def kernel_of_unsqueeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::unsqueeze_', self, tracked)
+        node = UnsqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::unsqueeze_'
+    return kernel
+
+
+def kernel_of_as_strided_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, size, stride, storage_offset)
+        if self.dtype.category < FLOAT:
+            return call(below, self, size, stride, storage_offset)
+        admit('aten::as_strided_', self, tracked)
+        node = AsStridedBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        call(below, self, size, stride, storage_offset)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_'
+    return kernel
+
+
 def kernel_of_clone(op):
     cache = op.cache
     resolve = op.resolve
@@ -12081,6 +12463,423 @@ def kernel_of_bernoulli__float(op):
     return kernel
 
 
+def kernel_of_random_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, generator)
+        admit('aten::random_', self, tracked)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_'
+    return kernel
+
+
+def kernel_of_random__to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, to, generator)
+        admit('aten::random_.to', self, tracked)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, to, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_.to'
+    return kernel
+
+
+def kernel_of_cauchy_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, median, sigma, generator)
+        admit('aten::cauchy_', self, tracked)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, median, sigma, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cauchy_'
+    return kernel
+
+
+def kernel_of_log_normal_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
+        admit('aten::log_normal_', self, tracked)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, mean, std, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::log_normal_'
+    return kernel
+
+
+def kernel_of_exponential_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, lambd, generator)
+        admit('aten::exponential_', self, tracked)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, lambd, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::exponential_'
+    return kernel
+
+
+def kernel_of_geometric_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::geometric_', self, tracked)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, p, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::geometric_'
+    return kernel
+
+
+def kernel_of_bernoulli__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::bernoulli_.Tensor', self, tracked)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli_.Tensor'
+    return kernel
+
+
+def kernel_of_poisson(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = PoissonBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::poisson'
+    return kernel
+
+
+def kernel_of_normal_functional(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = NormalFunctionalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal_functional'
+    return kernel
+
+
+def kernel_of_normal_Tensor_float(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        tracked = tracks_mean
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (mean.node or mean,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_float'
+    return kernel
+
+
+def kernel_of_normal_float_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (std.node or std,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.float_Tensor'
+    return kernel
+
+
+def kernel_of_normal_Tensor_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_mean | tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((mean.node or mean) if tracks_mean else None, (std.node or std) if tracks_std else None)
+        result = call(below, mean, std, generator)
+        if tracks_mean and mean.node is not None or tracks_std and std.node is not None:
+            a = mean.array
+            b = std.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and mean.device is std.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(mean, std)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_Tensor'
+    return kernel
+
+
 def kernel_of_zero(op):
     cache = op.cache
     resolve = op.resolve
@@ -12174,6 +12973,244 @@ def kernel_of_random_from(op):
         return result
 
     kernel.__qualname__ = 'autograd of aten::random.from'
+    return kernel
+
+
+def kernel_of_random(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random'
+    return kernel
+
+
+def kernel_of_random_to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, to, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random.to'
+    return kernel
+
+
+def kernel_of_cauchy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, median, sigma, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cauchy'
+    return kernel
+
+
+def kernel_of_log_normal(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::log_normal'
+    return kernel
+
+
+def kernel_of_exponential(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, lambd, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::exponential'
+    return kernel
+
+
+def kernel_of_geometric(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, p, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::geometric'
+    return kernel
+
+
+def kernel_of_bernoulli_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        result = call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli.Tensor'
     return kernel
 
 
@@ -12361,6 +13398,13 @@ KERNELS = {
     'aten::as_strided_scatter': kernel_of_as_strided_scatter,
     'aten::unsafe_split.Tensor': kernel_of_unsafe_split_Tensor,
     'aten::unsafe_split_with_sizes': kernel_of_unsafe_split_with_sizes,
+    'aten::t_': kernel_of_t_,
+    'aten::transpose_': kernel_of_transpose_,
+    'aten::squeeze_': kernel_of_squeeze_,
+    'aten::squeeze_.dim': kernel_of_squeeze__dim,
+    'aten::squeeze_.dims': kernel_of_squeeze__dims,
+    'aten::unsqueeze_': kernel_of_unsqueeze_,
+    'aten::as_strided_': kernel_of_as_strided_,
     'aten::clone': kernel_of_clone,
     'aten::copy_': kernel_of_copy_,
     'aten::_to_copy': kernel_of__to_copy,
@@ -12402,9 +13446,28 @@ KERNELS = {
     'aten::bernoulli': kernel_of_bernoulli,
     'aten::bernoulli.p': kernel_of_bernoulli_p,
     'aten::bernoulli_.float': kernel_of_bernoulli__float,
+    'aten::random_': kernel_of_random_,
+    'aten::random_.to': kernel_of_random__to,
+    'aten::cauchy_': kernel_of_cauchy_,
+    'aten::log_normal_': kernel_of_log_normal_,
+    'aten::exponential_': kernel_of_exponential_,
+    'aten::geometric_': kernel_of_geometric_,
+    'aten::bernoulli_.Tensor': kernel_of_bernoulli__Tensor,
+    'aten::poisson': kernel_of_poisson,
+    'aten::normal_functional': kernel_of_normal_functional,
+    'aten::normal.Tensor_float': kernel_of_normal_Tensor_float,
+    'aten::normal.float_Tensor': kernel_of_normal_float_Tensor,
+    'aten::normal.Tensor_Tensor': kernel_of_normal_Tensor_Tensor,
     'aten::zero': kernel_of_zero,
     'aten::uniform': kernel_of_uniform,
     'aten::random.from': kernel_of_random_from,
+    'aten::random': kernel_of_random,
+    'aten::random.to': kernel_of_random_to,
+    'aten::cauchy': kernel_of_cauchy,
+    'aten::log_normal': kernel_of_log_normal,
+    'aten::exponential': kernel_of_exponential,
+    'aten::geometric': kernel_of_geometric,
+    'aten::bernoulli.Tensor': kernel_of_bernoulli_Tensor,
 }
 
 CONSTANT = frozenset({
@@ -12445,6 +13508,7 @@ CONSTANT = frozenset({
     'aten::all.dim',
     'aten::all.dims',
     'aten::detach',
+    'aten::view.dtype',
     'aten::repeat_interleave.Tensor',
     'aten::nonzero',
     'aten::empty_like',
@@ -12458,4 +13522,19 @@ CONSTANT = frozenset({
     'aten::new_ones',
     'aten::new_full',
     'aten::new_empty_strided',
+    'aten::linspace.Tensor_Tensor',
+    'aten::linspace.Tensor_Scalar',
+    'aten::linspace.Scalar_Tensor',
+    'aten::logspace.Tensor_Tensor',
+    'aten::logspace.Tensor_Scalar',
+    'aten::logspace.Scalar_Tensor',
+    'aten::rand_like.generator',
+    'aten::randn_like.generator',
+    'aten::randint_like',
+    'aten::randint_like.generator',
+    'aten::randint_like.Tensor',
+    'aten::randint_like.Tensor_generator',
+    'aten::randint_like.low_dtype',
+    'aten::randint_like.low_generator_dtype',
+    'aten::multinomial',
 })

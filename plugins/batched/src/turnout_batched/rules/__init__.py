@@ -98,6 +98,7 @@ RULES: dict[str, Any] = {
     "slice.Tensor": views.slice_,
     "diagonal": views.diagonal,
     "unfold": views.unfold,
+    "view.dtype": views.view_dtype,
     "alias": views.the_same,
     "detach": views.the_same,
     "as_strided": views.as_strided,
@@ -148,7 +149,15 @@ DECOMPOSED: dict[str, Any] = {
     **dict.fromkeys((
         "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward", "rand_like",
         "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero", "uniform",
-        "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "zeros.out", "ones.out", "full.out", "eye.out",
+        "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "random_", "random_.to", "cauchy_",
+        "log_normal_", "exponential_", "geometric_", "bernoulli_.Tensor", "random", "random.to", "cauchy", "log_normal",
+        "exponential", "geometric", "bernoulli.Tensor", "normal_functional", "normal.Tensor_float", "normal.float_Tensor",
+        "normal.Tensor_Tensor", "rand_like.generator", "randn_like.generator", "randint_like", "randint_like.generator",
+        "randint_like.low_dtype", "randint_like.low_generator_dtype", "poisson", "multinomial",
+        "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor", "logspace.Tensor_Tensor",
+        "logspace.Tensor_Scalar", "logspace.Scalar_Tensor", "tril_indices.out", "triu_indices.out", "empty_permuted.out",
+        "logspace.out", "normal.float_float_out", "randint.low_out", "randint.generator_out", "randint.low_generator_out",
+        "randperm.out", "randperm.generator_out", "zeros.out", "ones.out", "full.out", "eye.out",
         "eye.m_out", "scalar_tensor.out", "rand.out", "rand.generator_out", "randn.out", "randn.generator_out", "randint.out",
     ), KERNEL),
 }
@@ -157,6 +166,8 @@ DECOMPOSED: dict[str, Any] = {
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("nonzero", "repeat_interleave.Tensor"), "the shape of its result depends on values"),
     "_local_scalar_dense": "one number is asked for",
-    "resize_": "the memory of all examples would change its size",
+    **dict.fromkeys(("resize_", "resize_as_"), "the memory of all examples would change its size"),
+    **dict.fromkeys(("randint_like.Tensor", "randint_like.Tensor_generator"), "one number is asked for"),
+    "as_strided_": "an example has no memory of its own",
 }
 # fmt: on
