@@ -51,7 +51,11 @@ TIED = {"sort.stable", "sort"}
 CONSTANTS = dict.fromkeys(("nll_loss", "nll_loss_forward", "cross_entropy_loss"), "weight")
 CONSTANTS["nll_loss_backward"] = "total_weight"
 # Random results; what is checked of them stands in tests/plugins.
-RANDOM = {"native_dropout", "bernoulli", "bernoulli.p", "uniform", "random.from", "normal"}
+RANDOM = {
+    "native_dropout", "bernoulli", "bernoulli.p", "bernoulli.Tensor", "uniform", "random", "random.from", "random.to", "cauchy",
+    "exponential", "geometric", "log_normal", "normal", "normal_functional", "normal.Tensor_float", "normal.float_Tensor",
+    "normal.Tensor_Tensor", "poisson",
+}  # fmt: skip
 
 DIFFERENTIABLE = [case for case in (*CASES, *OWN) if case.differentiable and "float64" in case.dtypes]
 DIFFERENTIABLE = [case for case in DIFFERENTIABLE if case.op not in TIED]

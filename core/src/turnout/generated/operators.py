@@ -12060,7 +12060,7 @@ KERNELS = (
     ('aten::masked_fill_.Scalar', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:masked_fill_'),
     ('aten::masked_fill_.Tensor', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:masked_fill_'),
     ('aten::_local_scalar_dense', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:local_scalar_dense'),
-    ('aten::copy', 'CompositeImplicitAutograd', 'turnout.native.composites.copies:copy'),
+    ('aten::copy', 'CompositeExplicitAutograd', 'turnout.native.composites.copies:copy'),
     ('aten::item', 'CompositeImplicitAutograd', 'turnout.native.composites.copies:item'),
     ('aten::type_as', 'CompositeImplicitAutograd', 'turnout.native.composites.copies:type_as'),
     ('aten::is_floating_point', 'CompositeImplicitAutograd', 'turnout.native.composites.facts:is_floating_point'),

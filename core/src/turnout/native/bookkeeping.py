@@ -76,10 +76,17 @@ def _recording_view(op: Operator) -> Callable[..., Any]:
     return record_view
 
 
+def _view_of(op: Operator) -> Operator:
+    """The view operator with the arguments of an in-place one."""
+    wanted = [(a.name, str(a.type)) for a in op.schema.arguments]
+    packet = op.registry.packet(op.namespace, op.name.removesuffix("_"))
+    return next(o for o in packet or () if [(a.name, str(a.type)) for a in o.schema.arguments] == wanted)
+
+
 def _recording_turn(op: Operator) -> Callable[..., Any]:
     """An in-place view: one more link for a view; views of a base that turned come from how it was before."""
     cache = op.cache
-    functional = op.registry.find(f"{op.namespace}::{op.name.removesuffix('_')}{'.' + op.overload if op.overload else ''}")
+    functional = _view_of(op)
     as_strided = op.registry.find("aten::as_strided")
 
     def record_turn(ks: int, self: Tensor, *args: Any) -> Any:

@@ -43,10 +43,11 @@ def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int = 0) -> 
 
 
 def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> list[Tensor]:
-    """The same with the number of sections in a 0-dim tensor, or the indices in one of one dim."""
+    """The same with the number of sections in a 0-dim tensor, or the indices in one of one dim.
+
+    # differs from torch: the tensor may be on any device.
+    """
     given = tensor_indices_or_sections
-    if given.device.type not in ("cpu", "meta"):
-        raise ShapeError(f"tensor_split: 'tensor_indices_or_sections' must be on cpu, got {given.device}")
     if given.dtype is not int64:
         raise DTypeError(f"tensor_split: 'tensor_indices_or_sections' must be int64, got {given.dtype.name}")
     if given.ndim > 1:

@@ -2835,6 +2835,26 @@ class MaskedFillBackward1(Node):
         node.mask = FREED
 
 
+class CopyBackward1(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::copy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            grad_src = grad
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
 class IndexBackward0(Node):
     __slots__ = ('indices', 'indices_version', 'self_shape', 'metas')
     op_name = 'aten::index.Tensor'
@@ -11365,6 +11385,50 @@ def kernel_of_masked_fill__Tensor(op):
     return kernel
 
 
+def kernel_of_copy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, non_blocking):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, non_blocking)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, non_blocking)
+        node = CopyBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        result = call(below, self, src, non_blocking)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::copy'
+    return kernel
+
+
 def kernel_of_index_Tensor(op):
     cache = op.cache
     resolve = op.resolve
@@ -13417,6 +13481,7 @@ KERNELS = {
     'aten::masked_fill.Tensor': kernel_of_masked_fill_Tensor,
     'aten::masked_fill_.Scalar': kernel_of_masked_fill__Scalar,
     'aten::masked_fill_.Tensor': kernel_of_masked_fill__Tensor,
+    'aten::copy': kernel_of_copy,
     'aten::index.Tensor': kernel_of_index_Tensor,
     'aten::index_put': kernel_of_index_put,
     'aten::index_put_': kernel_of_index_put_,

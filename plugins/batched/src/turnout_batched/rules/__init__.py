@@ -147,7 +147,7 @@ DECOMPOSED: dict[str, Any] = {
     "nll_loss_forward": decompositions.nll_loss_forward,
     "nll_loss_backward": decompositions.nll_loss_backward,
     **dict.fromkeys((
-        "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward", "rand_like",
+        "copy", "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward", "rand_like",
         "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero", "uniform",
         "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "random_", "random_.to", "cauchy_",
         "log_normal_", "exponential_", "geometric_", "bernoulli_.Tensor", "random", "random.to", "cauchy", "log_normal",
@@ -157,7 +157,12 @@ DECOMPOSED: dict[str, Any] = {
         "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor", "logspace.Tensor_Tensor",
         "logspace.Tensor_Scalar", "logspace.Scalar_Tensor", "tril_indices.out", "triu_indices.out", "empty_permuted.out",
         "logspace.out", "normal.float_float_out", "randint.low_out", "randint.generator_out", "randint.low_generator_out",
-        "randperm.out", "randperm.generator_out", "zeros.out", "ones.out", "full.out", "eye.out",
+        "randperm.out", "randperm.generator_out",
+        "linspace.Tensor_Tensor_out", "linspace.Tensor_Scalar_out", "linspace.Scalar_Tensor_out",
+        "logspace.Tensor_Tensor_out", "logspace.Tensor_Scalar_out", "logspace.Scalar_Tensor_out",
+        "rand_like.generator_out", "randn_like.generator_out", "randint_like.out", "randint_like.generator_out",
+        "randint_like.Tensor_out", "randint_like.Tensor_generator_out", "randint_like.low_dtype_out",
+        "randint_like.low_generator_dtype_out", "zeros.out", "ones.out", "full.out", "eye.out",
         "eye.m_out", "scalar_tensor.out", "rand.out", "rand.generator_out", "randn.out", "randn.generator_out", "randint.out",
     ), KERNEL),
 }
