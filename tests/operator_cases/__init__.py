@@ -7,8 +7,10 @@ arguments.
 """
 
 from operator_cases import (
+    activations,
     arranging,
     backward,
+    complex,
     copying,
     indexing,
     layers,
@@ -16,6 +18,7 @@ from operator_cases import (
     pointwise,
     reductions,
     scattering,
+    special,
     view_copies,
     views,
 )
@@ -25,6 +28,9 @@ __all__ = ["ABOUT_STRIDES", "CASES", "OperatorCase", "S", "Sample", "T", "build"
 
 FAMILIES = (
     pointwise,
+    special,
+    complex,
+    activations,
     reductions,
     layers,
     linalg,

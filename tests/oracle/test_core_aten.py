@@ -70,10 +70,10 @@ def run_on_meta(name, call):
 class Named:
     """What `judging.compare` asks of an OpInfo."""
 
-    decorators = ()
-
     def __init__(self, name):
-        self.name = "randn" if name.partition(".")[0] in RANDOM else "empty" if name in EMPTY else name
+        base = name.partition(".")[0]
+        self.name = "randn" if base in RANDOM else "empty" if name in EMPTY else base
+        self.decorators = [d for info in judging.INFOS if info.aten_name == base for d in info.decorators]
 
 
 def same(name, dtype, expected, found):

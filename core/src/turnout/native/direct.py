@@ -13,7 +13,7 @@ from turnout.dtypes import COMPLEX, DType, get_default_dtype
 from turnout.errors import DTypeError, ShapeError, TurnoutError
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
-from turnout.shapes.extents import preserved_strides
+from turnout.shapes.extents import contiguous_strides, preserved_strides
 from turnout.shapes.promotion import number_dtype
 from turnout.tensors import Tensor, wrap
 
@@ -35,39 +35,26 @@ def check_layout(layout: Any) -> None:
         raise TurnoutError(f"layout must be turnout.strided, got {layout!r}")
 
 
-# Memory format -> the dims it wants, and their order from the slowest.
-_CHANNELS_LAST = {"channels_last": (0, 2, 3, 1), "channels_last_3d": (0, 2, 3, 4, 1)}
+def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> tuple[int, ...] | None:
+    """The strides that a memory format gives a new tensor of this shape, None for row-major ones.
 
-
-def format_strides(memory_format: Any, shape: tuple[int, ...], like: Tensor | None = None) -> tuple[int, ...] | None:
-    """The strides a memory format asks for, None for row-major ones.
-
-    "preserve_format", which None stands for, means the layout of `like`. Raises TurnoutError for formats that do not exist,
-    ShapeError for one that needs another number of dims.
+    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises TurnoutError for a format
+    that does not exist or that is for another number of dimensions.
     """
     if memory_format is None or memory_format == "preserve_format":
-        return None if like is None else preserved_strides(like)
+        return None if tensor is None else preserved_strides(tensor)
     if memory_format == "contiguous_format":
         return None
-    order = _CHANNELS_LAST.get(memory_format)
-    if order is None:
-        known = ", ".join(("contiguous_format", "preserve_format", *_CHANNELS_LAST))
-        raise TurnoutError(f"memory_format must be one of {known}, got {memory_format!r}")
-    if len(shape) != len(order):
-        raise ShapeError(f"{memory_format} needs {len(order)} dimensions, got shape {list(shape)}")
-    strides = [0] * len(shape)
-    step = 1
-    for d in reversed(order):
-        strides[d] = step
-        step *= max(shape[d], 1)
-    return tuple(strides)
-
-
-def has_format(tensor: Tensor, memory_format: Any) -> bool:
-    """Whether a tensor has the strides that a format asks for, dims of length 1 apart; any are kept by "preserve_format"."""
-    if memory_format is None or memory_format == "preserve_format":
-        return True
-    return tensor.is_contiguous(memory_format=memory_format)
+    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format)
+    if ndim is None:
+        raise TurnoutError(
+            "memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, "
+            f"got {memory_format!r}"
+        )
+    if len(shape) != ndim:
+        raise TurnoutError(f"{memory_format} is for {ndim} dimensions, this shape is {list(shape)}")
+    batch, *places, channels = contiguous_strides((shape[0], *shape[2:], shape[1]))
+    return (batch, channels, *places)
 
 
 def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None) -> Tensor:
@@ -96,8 +83,8 @@ def _filled(made: Tensor, value: Any) -> Tensor:
 def empty(
     ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
-    """A tensor of unspecified contents, row-major. `pin_memory` is accepted and has no effect."""
-    return _make(size, dtype, layout, device, format_strides(memory_format, tuple(size)))
+    """A tensor of unspecified contents. `pin_memory` is accepted and has no effect."""
+    return _make(size, dtype, layout, device, strides_as(memory_format, size))
 
 
 def empty_permuted(
@@ -129,7 +116,7 @@ def empty_like(
     ks: int, self: Tensor, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
     """A tensor of self's shape, layout, dtype and device, as far as nothing else is asked for."""
-    strides = format_strides(memory_format, self.array.shape, self)
+    strides = strides_as(memory_format, self.array.shape, self)
     return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides)
 
 

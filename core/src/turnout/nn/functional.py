@@ -5,8 +5,65 @@ from __future__ import annotations
 from turnout.errors import CallError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
-from turnout.generated.functions import embedding, log_softmax, relu, sigmoid, softmax, tanh
-from turnout.generated.nn_functional import gelu, linear, one_hot
+from turnout.generated.functions import (
+    adaptive_avg_pool1d,
+    avg_pool1d,
+    channel_shuffle,
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+    embedding,
+    log_softmax,
+    pixel_shuffle,
+    pixel_unshuffle,
+    sigmoid,
+    softmax,
+    tanh,
+)
+from turnout.generated.nn_functional import avg_pool2d, avg_pool3d, gelu, linear, one_hot
+from turnout.nn import activations as _activations
+from turnout.nn.activations import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout.nn.images import (
+    affine_grid,
+    fold,
+    grid_sample,
+    interpolate,
+    pad,
+    unfold,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
+from turnout.nn.normalisation import (
+    batch_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    local_response_norm,
+    normalize,
+    rms_norm,
+)
+from turnout.nn.pooling import (
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    fractional_max_pool2d,
+    fractional_max_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +113,52 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
 
 __all__ = [
+    *_activations.__all__,
+    "affine_grid",
+    "fold",
+    "grid_sample",
+    "interpolate",
+    "pad",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+    "channel_shuffle",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
     "cross_entropy",
     "dropout",
     "embedding",
@@ -65,7 +168,6 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "one_hot",
-    "relu",
     "sigmoid",
     "softmax",
     "tanh",

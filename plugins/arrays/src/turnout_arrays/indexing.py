@@ -16,7 +16,7 @@ Table = dict[str, Any]
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    return selecting(xp) | ordering(xp) | shaping(xp)
+    return selecting(xp) | shaping(xp)
 
 
 def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, ...]:
@@ -28,8 +28,13 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
     return tuple(grid)
 
 
-def tuple_of(indices: Any) -> tuple[Any, ...]:
-    """The optional index tensors of `index`: None is a whole dim."""
+def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The optional index tensors of `index`: None is a whole dim. Raises IndexError where the array module would wrap around."""
+    if getattr(xp, "wraps_indices", False):
+        for index, length in zip(indices, shape, strict=False):
+            if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
+                wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
+                raise IndexError(f"index {wrong} is out of bounds for a dimension of size {length}")
     return tuple(slice(None) if index is None else index for index in indices)
 
 
@@ -45,7 +50,7 @@ def selecting(xp: Any) -> Table:
     """Reading by index."""
 
     def index(self: Any, indices: Any, out: Any) -> Any:
-        return store(xp, out, self[tuple_of(indices)])
+        return store(xp, out, self[tuple_of(xp, indices, self.shape)])
 
     def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
         if not self.shape:
@@ -73,38 +78,6 @@ def selecting(xp: Any) -> Table:
         "nonzero":          nonzero,
     }
     # fmt: on
-
-
-def ordering(xp: Any) -> Table:
-    """Sorting, always stable. NaN is greater than any number."""
-
-    def order(self: Any, dim: int, descending: bool) -> Any:
-        if not descending:
-            return xp.argsort(self, axis=dim, kind="stable")
-        # Reversed twice, so that equal elements keep their order.
-        backwards = xp.argsort(xp.flip(self, dim), axis=dim, kind="stable")
-        return xp.flip(self.shape[dim] - 1 - backwards, dim)
-
-    def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:
-        if not self.shape:
-            store(xp, values, self)
-            store(xp, indices, xp.zeros((), indices.dtype))
-            return
-        at = order(self, dim, descending)
-        store(xp, values, xp.take_along_axis(self, at, dim))
-        store(xp, indices, at)
-
-    def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, indices: Any) -> None:
-        if not self.shape:
-            store(xp, values, self)
-            store(xp, indices, xp.zeros((), indices.dtype))
-            return
-        first = (slice(None),) * (dim % len(self.shape)) + (slice(0, k),)
-        at = order(self, dim, largest)[first]
-        store(xp, values, xp.take_along_axis(self, at, dim))
-        store(xp, indices, at)
-
-    return {"sort.values_stable": Row(sort), "topk.values": Row(topk)}
 
 
 def shaping(xp: Any) -> Table:

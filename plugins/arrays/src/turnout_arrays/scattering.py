@@ -31,12 +31,13 @@ def kernels(xp: Any) -> Table:
     """Writing by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
 
     def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
+        places = tuple_of(xp, indices, self.shape)
         if out is not self:
             store(xp, out, self)
         if accumulate:
-            xp.add.at(out, tuple_of(indices), values)
+            xp.add.at(out, places, values)
         else:
-            out[tuple_of(indices)] = values
+            out[places] = values
         return out
 
     def start(name: str, self: Any, dim: int, index: Any, out: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
 from turnout.errors import CallError, DTypeError, ShapeError, TurnoutError
 from turnout.generated import operators as aten
-from turnout.native.direct import check_layout, format_strides, has_format, place
+from turnout.native.direct import check_layout, place, strides_as
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
 from turnout.shapes.extents import contiguous_strides, expands_to, numel
@@ -22,18 +22,26 @@ if TYPE_CHECKING:
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in memory of its own, in the same layout where that is dense."""
-    strides = format_strides(memory_format, self.array.shape, self)
+    strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, self.dtype, self.device, strides)
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
-    """The tensor itself where it is row-major already, else a copy that is."""
-    if memory_format == "preserve_format":
-        raise TurnoutError("contiguous: preserve_format is not a format that a tensor can be brought into")
-    if has_format(self, memory_format):
+    """The tensor itself where it is row-major already, or as its memory format says, else a copy that is."""
+    if _laid_out(self, memory_format):
         return self
     made: Tensor = aten.clone(self, memory_format=memory_format)
     return made
+
+
+def _laid_out(self: Tensor, memory_format: Any) -> bool:
+    """Whether a tensor has the strides of a memory format; any has those of preserve_format."""
+    if memory_format is None or memory_format == "preserve_format":
+        return True
+    wanted = strides_as(memory_format, self.array.shape)
+    if wanted is None:
+        return self.is_contiguous()
+    return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
 
 
 def _converted(self: Tensor, dtype: DType, device: Device, strides: tuple[int, ...] | None) -> Tensor:
@@ -78,7 +86,7 @@ def to_copy(
 ) -> Tensor:  # fmt: skip
     """A copy with another dtype or on another device."""
     check_layout(layout)
-    strides = format_strides(memory_format, self.array.shape, self)
+    strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, dtype or self.dtype, self.device if device is None else place(device), strides)
 
 
@@ -86,7 +94,7 @@ def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, me
     """The tensor itself where it is as wanted."""
     device = None if device is None else place(device)
     same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
-    if same and has_format(self, memory_format):
+    if same and _laid_out(self, memory_format):
         return self
     made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
     return made
@@ -182,12 +190,13 @@ def _zero_dims(name: str, value: Tensor) -> None:
 
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` where the mask is true, in self's dtype; both are broadcast."""
+    is_complex = value.dtype.category == COMPLEX if isinstance(value, Tensor) else isinstance(value, complex)
+    if is_complex and self.dtype.category != COMPLEX:
+        raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
     if isinstance(value, Tensor):
         _zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
     else:
-        if isinstance(value, complex) and self.dtype.category != COMPLEX:
-            raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
         made = aten.where__ScalarSelf(mask, value, self)
     return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
 
@@ -211,7 +220,7 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
     backend = self.device.backend
-    strides = format_strides(memory_format, shape) or contiguous_strides(shape)
+    strides = strides_as(memory_format, shape) or contiguous_strides(shape)
     root = self.array if self.storage is None else self.storage.array
     offset = 0 if self.storage is None else self.offset
     needed = offset + numel(shape)

@@ -10,7 +10,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType, bfloat16, float16, float32, fl
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.keys import KEYS
-from turnout.native.direct import format_strides, place
+from turnout.native.direct import place, strides_as
 from turnout.random import Generator, default_generator
 from turnout.shapes.extents import numel
 from turnout.tensors import Tensor, wrap
@@ -100,7 +100,7 @@ def _like(
 
 def _laid_out(drawn: Tensor, like: Tensor, memory_format: Any) -> Tensor:
     """Row-major numbers in the layout of another tensor."""
-    if format_strides(memory_format, like.shape, like) is None:
+    if strides_as(memory_format, like.shape, like) is None:
         return drawn
     made: Tensor = aten.empty_like(like, dtype=drawn.dtype, device=drawn.device, memory_format=memory_format)
     return _copied(made, drawn)

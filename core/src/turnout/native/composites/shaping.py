@@ -223,12 +223,6 @@ def split_sizes(self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[T
     return made
 
 
-def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """diagonal, of the last two dims unless told otherwise."""
-    made: Tensor = aten.diagonal(A, offset, dim1, dim2)
-    return made
-
-
 def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     """The sum over the dims along which `size` would broadcast to self's shape."""
     if not expands_to(tuple(size), self.shape):
