@@ -34,6 +34,7 @@ ORDER = [
     "stubs",
     "bindings",
     "autograd",
+    "parts",
     "generated",
     "conversions",
     "tensors",

@@ -8,7 +8,7 @@ BOTH = ("complex64", "complex128")
 Z = T([[1 + 2j, 0.3 - 0.5j, -3 + 0.1j], [0.7j, 2 - 1j, -1 - 1j]])
 W = T([[0.5 - 1j, 1 + 1j, 2 - 0.5j]])
 
-# ruff: noqa: E501 - rows of a table
+
 # fmt: off
 CASES: tuple[OperatorCase, ...] = (
     OperatorCase("angle", (S(Z),), lambda np, x: np.angle(x), BOTH),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from turnout.native.model import NativeFunction, NativeFunctions
@@ -11,6 +11,12 @@ from turnout.stubs import STUB_GLOBALS, python_name
 
 # python_module -> the namespace of its functions.
 MODULES = {"": "functions", "nn": "nn_functional", "linalg": "linalg", "fft": "fft", "special": "special"}
+
+# python_module -> the module in which users find its functions under their names.
+HOMES = {
+    "": "turnout", "nn": "turnout.generated.nn_functional", "linalg": "turnout.linalg", "fft": "turnout.fft",
+    "special": "turnout.special",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -161,13 +167,3 @@ def same_inputs(base: NativeFunction, out: NativeFunction) -> bool:
     options = base.schema.tensor_options
     own = [(a.name, str(a.type), a.kwarg_only) for a in base.schema.arguments if a not in options]
     return own == [(a.name, str(a.type), a.kwarg_only) for a in out.schema.arguments if not a.is_out]
-
-
-def used_stubs(packets: Iterable[Packet]) -> Iterator[NativeFunction]:
-    """The functions of packets, once each."""
-    seen = set()
-    for packet in packets:
-        for function in packet.all:
-            if function.qualified_name not in seen:
-                seen.add(function.qualified_name)
-                yield function

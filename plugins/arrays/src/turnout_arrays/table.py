@@ -4,9 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import activations, elementary, indexing, linalg, losses, pointwise, polynomials, reductions
+from turnout_arrays import (
+    activations,
+    convolutions,
+    decompositions,
+    elementary,
+    fourier,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
-MODULES = (pointwise, elementary, activations, polynomials, reductions, linalg, losses, indexing)
+MODULES = (
+    activations,
+    convolutions,
+    decompositions,
+    elementary,
+    fourier,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

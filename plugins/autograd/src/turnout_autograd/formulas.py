@@ -7,7 +7,7 @@ is named after its operator with `_grad`; operators that core has for gradients 
 from __future__ import annotations
 
 from itertools import accumulate
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from turnout.dtypes import COMPLEX
@@ -206,6 +206,75 @@ def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim
 def cumsum_grad(grad: Tensor, dim: int) -> Tensor:
     """The sum from the other end."""
     return grad if not grad.shape else grad.flip((dim,)).cumsum(dim).flip((dim,))
+
+
+def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """The sum from the other end of grad * result, divided by self.
+
+    With a zero among the elements the products without each one are taken from an n x n table: exact, and differentiable again.
+    """
+    if not self.shape or not count(self.shape):
+        return grad
+    if not bool((self == 0).any()):
+        return cumsum_grad(grad * result, dim) / self
+    n = self.shape[dim]
+    last = self.transpose(dim, -1)
+    one = _eye(n, dtype=self.dtype, device=self.device) == 1
+    without = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
+    return (without * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
+
+
+def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """The sum of grad[k] * exp(self - result[k]) from each element on.
+
+    Positive and negative gradients apart, as logarithms, so that nothing overflows.
+    """
+    if not grad.shape:
+        return grad
+    if self.dtype.category == COMPLEX:
+        return cumsum_grad(grad * conj((-result).exp()), dim) * conj(self.exp())
+    zero = grad == 0
+    size = grad.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf) - result
+    parts = [size.masked_fill(grad <= 0, -inf), size.masked_fill(grad >= 0, -inf)]
+    over, under = [(p.flip((dim,)).logcumsumexp(dim).flip((dim,)) + self).exp() for p in parts]
+    return over - under
+
+
+def cumulative_extreme_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor) -> Tensor:
+    """cummax, cummin: added up at the elements that were the extremes."""
+    return grad.new_zeros(shape).scatter_add(dim, indices, grad)
+
+
+def aminmax_grad(grads: Any, self: Tensor, smallest: Tensor, largest: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """The sum of what amin and amax give."""
+    each = zip(grads, (smallest, largest), strict=True)
+    low, high = [None if g is None else shared_grad(g, self, r, dim, keepdim) for g, r in each]
+    if low is None or high is None:
+        return _present((low, high))
+    return low + high
+
+
+def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Any, keepdim: bool) -> Tensor:
+    """sign(x) |x|^(p-1) / norm^(p-1); 0 where the norm is 0, shared among the extremes for inf and -inf."""
+    shape = self.shape
+    grad, norm = restored(grad, shape, dim, keepdim), restored(result, shape, dim, keepdim)
+    if ord == 0:
+        return (self * 0).masked_fill(self == self, 0)
+    if ord == 2:
+        return self * (grad / norm).masked_fill(norm == 0, 0)
+    size = self.abs()
+    zero = size == 0
+    direction = self / size.masked_fill(zero, 1)
+    if ord == 1:
+        return direction * grad
+    if ord in (inf, -inf):
+        mask = (size == norm).to(grad.dtype)
+        return direction * (mask * (grad / (mask.sum(dims_of(len(shape), dim), True) if shape else mask)))
+    if ord < 2:
+        powers = size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
+    else:
+        powers = size.pow(ord - 1)
+    return direction * powers * (grad * norm.pow(1 - ord)).masked_fill(norm == 0, 0)
 
 
 # ---- layers and losses

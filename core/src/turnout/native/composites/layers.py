@@ -1,4 +1,4 @@
-"""Layers without parameters of their own: normalisation, dropout, embedding."""
+"""Layers without parameters of their own: dropout, embedding."""
 
 from __future__ import annotations
 
@@ -9,31 +9,7 @@ from turnout.errors import ShapeError, TurnoutError
 from turnout.generated import operators as aten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from turnout.tensors import Tensor
-
-
-def layer_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
-    eps: float = 1e-05, cudnn_enable: bool = True,
-) -> Tensor:  # fmt: skip
-    """Mean 0 and variance 1 over the last dims, which have `normalized_shape`; then times weight plus bias."""
-    shape = tuple(normalized_shape)
-    if not shape or input.shape[-len(shape) :] != shape:
-        raise ShapeError(
-            f"layer_norm: normalized_shape {list(shape)} must be the last dims of shape {list(input.shape)}"
-        )
-    for name, parameter in (("weight", weight), ("bias", bias)):
-        if parameter is not None and parameter.shape != shape:
-            raise ShapeError(f"layer_norm: '{name}' must have shape {list(shape)}, got {list(parameter.shape)}")
-    dims = tuple(range(-len(shape), 0))
-    centred = aten.sub__Tensor(input, aten.mean__dim(input, dims, True))
-    variance = aten.mean__dim(aten.mul__Tensor(centred, centred), dims, True)
-    made: Tensor = aten.mul__Tensor(centred, aten.rsqrt(aten.add__Scalar(variance, eps)))
-    if weight is not None:
-        made = aten.mul__Tensor(made, weight)
-    return made if bias is None else aten.add__Tensor(made, bias)
 
 
 def embedding(

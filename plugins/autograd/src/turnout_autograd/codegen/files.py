@@ -14,7 +14,7 @@ from turnout_autograd.codegen.writing import Writer, camel, factory_name
 PACKAGE = Path(__file__).resolve().parent.parent
 DERIVATIVES = PACKAGE / "derivatives.yaml"
 TARGET = PACKAGE / "generated" / "kernels.py"
-FORMULAS = ("formulas", "pointwise_formulas")
+FORMULAS = ("formulas", "pointwise_formulas", "layer_formulas", "linalg_formulas")
 FUNCTIONS = Path(turnout.__file__).parent / "native_functions.yaml"
 
 _HEAD = '''"""Nodes and kernels of the standard operators.

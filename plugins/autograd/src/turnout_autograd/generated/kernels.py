@@ -11,12 +11,15 @@ from turnout.keys import TRACKED
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
+    aminmax_grad,
     as_strided_grad,
     cat_grad,
     conj,
     count,
     count_of,
+    cumprod_grad,
     cumsum_grad,
+    cumulative_extreme_grad,
     diagonal_backward,
     dropout_scale,
     expand,
@@ -27,6 +30,7 @@ from turnout_autograd.formulas import (
     inverse,
     log_softmax_backward_data,
     log_softmax_second_grad,
+    logcumsumexp_grad,
     logsumexp_grad,
     mse_loss_backward,
     mse_second_grad,
@@ -57,6 +61,7 @@ from turnout_autograd.formulas import (
     unbind_grad,
     unfold_backward,
     var_grad,
+    vector_norm_grad,
     where,
     zeros_like,
 )
@@ -115,6 +120,70 @@ from turnout_autograd.pointwise_formulas import (
     view_as_complex,
     view_as_real,
     xlogy_grad,
+)
+from turnout_autograd.layer_formulas import (
+    adaptive_avg_pool2d,
+    adaptive_avg_pool2d_backward,
+    adaptive_avg_pool3d,
+    adaptive_avg_pool3d_backward,
+    avg_pool2d,
+    avg_pool2d_backward,
+    avg_pool3d,
+    avg_pool3d_backward,
+    col2im,
+    constant_pad_nd,
+    convolution_backward,
+    group_norm_grad,
+    im2col,
+    layer_norm_grad,
+    placed_grad,
+    upsample_bicubic2d,
+    upsample_bicubic2d_aa,
+    upsample_bicubic2d_aa_backward,
+    upsample_bicubic2d_backward,
+    upsample_bilinear2d,
+    upsample_bilinear2d_aa,
+    upsample_bilinear2d_aa_backward,
+    upsample_bilinear2d_backward,
+    upsample_lanczos2d_aa,
+    upsample_lanczos2d_aa_backward,
+    upsample_linear1d,
+    upsample_linear1d_backward,
+    upsample_nearest1d,
+    upsample_nearest1d_backward,
+    upsample_nearest2d,
+    upsample_nearest2d_backward,
+    upsample_nearest3d,
+    upsample_nearest3d_backward,
+    upsample_nearest_exact1d,
+    upsample_nearest_exact1d_backward,
+    upsample_nearest_exact2d,
+    upsample_nearest_exact2d_backward,
+    upsample_nearest_exact3d,
+    upsample_nearest_exact3d_backward,
+    upsample_trilinear3d,
+    upsample_trilinear3d_backward,
+)
+from turnout_autograd.linalg_formulas import (
+    cholesky_grad,
+    det_grad,
+    eig_grad,
+    eigh_grad,
+    fft_c2c_grad,
+    fft_c2r_grad,
+    fft_r2c_grad,
+    inverse_grad,
+    linalg_cross,
+    lstsq_grad,
+    lu_factor_grad,
+    lu_unpack_grad,
+    matrix_exp_grad,
+    pinv_grad,
+    qr_grad,
+    slogdet_grad,
+    solve_grad,
+    solve_triangular_grad,
+    svd_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
@@ -4286,6 +4355,220 @@ class CumsumBackward0(Node):
         return grad_self
 
 
+class AminmaxBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'max', 'min', 'count')
+    op_name = 'aten::aminmax'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        max = node.max.tensor(node, 'max')
+        min = node.min.tensor(node, 'min')
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = aminmax_grad(grads, self, min, max, dim, keepdim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.max = FREED_OUTPUT
+        node.min = FREED_OUTPUT
+
+
+class LinalgVectorNormBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'ord', 'result', 'metas')
+    op_name = 'aten::linalg_vector_norm'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        keepdim = node.keepdim
+        ord = node.ord
+        grad_self = vector_norm_grad(grad, self.to(grad.dtype), result, ord, dim, keepdim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CumprodBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result', 'metas')
+    op_name = 'aten::cumprod'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = cumprod_grad(grad, conj(self).to(grad.dtype), conj(result), dim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LogcumsumexpBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result')
+    op_name = 'aten::logcumsumexp'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = logcumsumexp_grad(grad, self, result, dim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CummaxBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummax'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class CumminBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummin'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class MedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::median'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class MedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::median.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class NanmedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::nanmedian'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class NanmedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::nanmedian.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class ModeBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::mode'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
 class SoftmaxBackward0(Node):
     __slots__ = ('self_dtype', 'dim', 'result')
     op_name = 'aten::_softmax'
@@ -4601,6 +4884,788 @@ class NativeDropoutBackwardBackward0(Node):
         node.mask = FREED
 
 
+class NativeLayerNormBackward0(Node):
+    __slots__ = ('bias', 'bias_version', 'input', 'input_version', 'weight', 'weight_version', 'eps', 'normalized_shape', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_layer_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            bias = check_optional(node, 'bias', node.bias, node.bias_version)
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            eps = node.eps
+            normalized_shape = node.normalized_shape
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.bias = FREED
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class NativeGroupNormBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'C', 'HxW', 'N', 'eps', 'group', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_group_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            C = node.C
+            HxW = node.HxW
+            N = node.N
+            eps = node.eps
+            group = node.group
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = group_norm_grad(grad, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class ConvolutionBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'dilation', 'groups', 'output_padding', 'padding', 'stride', 'transposed', 'metas')
+    op_name = 'aten::convolution'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = node.weight
+            s = weight.storage
+            if (weight.ver if s is None else s.ver) != node.weight_version:
+                spoiled(node, 'weight', weight, node.weight_version)
+            dilation = node.dilation
+            groups = node.groups
+            output_padding = node.output_padding
+            padding = node.padding
+            stride = node.stride
+            transposed = node.transposed
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+
+
+class Im2colBackward0(Node):
+    __slots__ = ('self_shape', 'dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::im2col'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = col2im(grad, self_shape[-2:], kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class Col2imBackward0(Node):
+    __slots__ = ('dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::col2im'
+    unary = True
+
+    def backward(node, grad, edges):
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = im2col(grad, kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class MaxPool2dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool2d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class MaxPool3dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool3d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool2dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AvgPool3dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool2d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool3d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool2dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool2d(grad, grad_output_shape[-2:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool3dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool3d(grad, grad_output_shape[-3:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AdaptiveMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class ConstantPadNdBackward0(Node):
+    __slots__ = ('pad', 'metas')
+    op_name = 'aten::constant_pad_nd'
+    unary = True
+
+    def backward(node, grad, edges):
+        pad = node.pad
+        grad_self = constant_pad_nd(grad, [-n for n in pad])
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+
+class UpsampleNearest1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearest1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearest2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearest3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest_exact1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearestExact1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest_exact1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearestExact2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLinear1dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_linear1d_backward(grad, output_size, self_shape, align_corners, scales)
+        return grad_self
+
+
+class UpsampleLinear1dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_linear1d(grad, output_size, align_corners, scales)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleTrilinear3dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_trilinear3d_backward(grad, output_size, self_shape, align_corners, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleTrilinear3dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_trilinear3d(grad, output_size, align_corners, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLanczos2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_lanczos2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleLanczos2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_lanczos2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
 class MmBackward0(Node):
     __slots__ = ('mat2', 'mat2_version', 'self', 'self_version')
     op_name = 'aten::mm'
@@ -4705,6 +5770,32 @@ class DotBackward0(Node):
         node.self = FREED
 
 
+class VdotBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version')
+    op_name = 'aten::vdot'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            grad_self = conj(grad) * other
+        grad_other = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = grad * self
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
 class AddmmBackward0(Node):
     __slots__ = ('beta', 'mat2', 'mat2_version', 'alpha', 'mat1', 'mat1_version', 'metas')
     op_name = 'aten::addmm'
@@ -4744,6 +5835,528 @@ class AddmmBackward0(Node):
     def release(node):
         node.mat2 = FREED
         node.mat1 = FREED
+
+
+class AddmvBackward0(Node):
+    __slots__ = ('beta', 'vec', 'vec_version', 'alpha', 'mat', 'mat_version', 'metas')
+    op_name = 'aten::addmv'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            beta = node.beta
+            grad_self = scaled(grad, beta)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_mat = None
+        if edges[1] is not None:
+            vec = node.vec
+            s = vec.storage
+            if (vec.ver if s is None else s.ver) != node.vec_version:
+                spoiled(node, 'vec', vec, node.vec_version)
+            alpha = node.alpha
+            grad_mat = scaled(grad.unsqueeze(1) * conj(vec), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_mat = fit(grad_mat, metas[1])
+        grad_vec = None
+        if edges[2] is not None:
+            mat = node.mat
+            s = mat.storage
+            if (mat.ver if s is None else s.ver) != node.mat_version:
+                spoiled(node, 'mat', mat, node.mat_version)
+            alpha = node.alpha
+            grad_vec = scaled(conj(mat).t().mv(grad), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_vec = fit(grad_vec, metas[2])
+        return grad_self, grad_mat, grad_vec
+
+    def release(node):
+        node.vec = FREED
+        node.mat = FREED
+
+
+class BaddbmmBackward0(Node):
+    __slots__ = ('beta', 'batch2', 'batch2_version', 'alpha', 'batch1', 'batch1_version', 'metas')
+    op_name = 'aten::baddbmm'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            beta = node.beta
+            grad_self = scaled(grad, beta)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_batch1 = None
+        if edges[1] is not None:
+            batch2 = node.batch2
+            s = batch2.storage
+            if (batch2.ver if s is None else s.ver) != node.batch2_version:
+                spoiled(node, 'batch2', batch2, node.batch2_version)
+            alpha = node.alpha
+            grad_batch1 = scaled(grad.bmm(conj(batch2).transpose(1, 2)), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_batch1 = fit(grad_batch1, metas[1])
+        grad_batch2 = None
+        if edges[2] is not None:
+            batch1 = node.batch1
+            s = batch1.storage
+            if (batch1.ver if s is None else s.ver) != node.batch1_version:
+                spoiled(node, 'batch1', batch1, node.batch1_version)
+            alpha = node.alpha
+            grad_batch2 = scaled(conj(batch1).transpose(1, 2).bmm(grad), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_batch2 = fit(grad_batch2, metas[2])
+        return grad_self, grad_batch1, grad_batch2
+
+    def release(node):
+        node.batch2 = FREED
+        node.batch1 = FREED
+
+
+class LinalgCrossBackward0(Node):
+    __slots__ = ('other', 'other_version', 'dim', 'self', 'self_version', 'metas')
+    op_name = 'aten::linalg_cross'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            dim = node.dim
+            grad_self = linalg_cross(conj(other), grad, dim=dim)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            dim = node.dim
+            grad_other = linalg_cross(grad, conj(self), dim=dim)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class LinalgPinvBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result', 'metas')
+    op_name = 'aten::linalg_pinv.atol_rtol_tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = pinv_grad(grad, self, result)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgCholeskyExBackward0(Node):
+    __slots__ = ('upper', 'L')
+    op_name = 'aten::linalg_cholesky_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        L = node.L.tensor(node, 'L')
+        upper = node.upper
+        grad_self = cholesky_grad(grad, L, upper)
+        return grad_self
+
+    def release(node):
+        node.L = FREED_OUTPUT
+
+
+class LinalgLuFactorExBackward0(Node):
+    __slots__ = ('LU', 'pivots', 'pivots_version')
+    op_name = 'aten::linalg_lu_factor_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        LU = node.LU.tensor(node, 'LU')
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        grad_A = lu_factor_grad(grad, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.LU = FREED_OUTPUT
+        node.pivots = FREED
+
+
+class LinalgLdlFactorExBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::linalg_ldl_factor_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'the factors of LDL have no formula; differentiate a solver instead')
+        return grad_self
+
+
+class LinalgLdlSolveBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::linalg_ldl_solve'
+
+    def backward(node, grad, edges):
+        grad_LD = None
+        if edges[0] is not None:
+            refuse(node, 'LD', 'the factors of LDL have no formula; use linalg.solve')
+        grad_B = None
+        if edges[1] is not None:
+            refuse(node, 'B', 'the factors of LDL have no formula; use linalg.solve')
+        return grad_LD, grad_B
+
+
+class LinalgSvdBackward0(Node):
+    __slots__ = ('A', 'A_version', 'S', 'U', 'Vh', 'count')
+    op_name = 'aten::_linalg_svd'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        S = node.S.tensor(node, 'S')
+        U = node.U.tensor(node, 'U')
+        Vh = node.Vh.tensor(node, 'Vh')
+        grad_A = svd_grad(grads, A, U, S, Vh)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.S = FREED_OUTPUT
+        node.U = FREED_OUTPUT
+        node.Vh = FREED_OUTPUT
+
+
+class LinalgEighBackward0(Node):
+    __slots__ = ('A', 'A_version', 'UPLO', 'eigenvalues', 'eigenvectors', 'count')
+    op_name = 'aten::_linalg_eigh'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        eigenvalues = node.eigenvalues.tensor(node, 'eigenvalues')
+        eigenvectors = node.eigenvectors.tensor(node, 'eigenvectors')
+        UPLO = node.UPLO
+        grad_A = eigh_grad(grads, A, UPLO, eigenvalues, eigenvectors)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.eigenvalues = FREED_OUTPUT
+        node.eigenvectors = FREED_OUTPUT
+
+
+class LinalgEigBackward0(Node):
+    __slots__ = ('self_dtype', 'eigenvalues', 'eigenvectors', 'count')
+    op_name = 'aten::linalg_eig'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        eigenvalues = node.eigenvalues.tensor(node, 'eigenvalues')
+        eigenvectors = node.eigenvectors.tensor(node, 'eigenvectors')
+        self_dtype = node.self_dtype
+        grad_self = eig_grad(grads, eigenvalues, eigenvectors, self_dtype.is_complex)
+        return grad_self
+
+    def release(node):
+        node.eigenvalues = FREED_OUTPUT
+        node.eigenvectors = FREED_OUTPUT
+
+
+class LinalgQrBackward0(Node):
+    __slots__ = ('A_shape', 'mode', 'Q', 'R', 'count')
+    op_name = 'aten::linalg_qr'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        Q = node.Q.tensor(node, 'Q')
+        R = node.R.tensor(node, 'R')
+        A_shape = node.A_shape
+        mode = node.mode
+        grad_A = qr_grad(grads, Q, R, mode, A_shape)
+        return grad_A
+
+    def release(node):
+        node.Q = FREED_OUTPUT
+        node.R = FREED_OUTPUT
+
+
+class GeqrfBackward0(Node):
+    __slots__ = ('count',)
+    op_name = 'aten::geqrf'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        refuse(node, 'self', 'reflections have no formula; use linalg.qr')
+        return grad_self
+
+
+class LinalgSolveTriangularBackward0(Node):
+    __slots__ = ('self', 'self_version', 'left', 'unitriangular', 'upper', 'result', 'metas')
+    op_name = 'aten::linalg_solve_triangular'
+
+    def backward(node, grad, edges):
+        grad_self = grad_B = None
+        if edges[0] is not None or edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            left = node.left
+            unitriangular = node.unitriangular
+            upper = node.upper
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_self, grad_B = solve_triangular_grad(grad, self, result, upper, left, unitriangular, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_B is not None: grad_B = fit(grad_B, metas[1])
+        return grad_self, grad_B
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LuUnpackBackward0(Node):
+    __slots__ = ('LU_data_shape', 'metas', 'count')
+    op_name = 'aten::lu_unpack'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        LU_data_shape = node.LU_data_shape
+        grad_LU_data = lu_unpack_grad(grads, LU_data_shape)
+        metas = node.metas
+        if metas is not None:
+            grad_LU_data = fit(grad_LU_data, metas[0])
+        return grad_LU_data
+
+
+class LinalgMatrixExpBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::linalg_matrix_exp'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = matrix_exp_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class LinalgDetBackward0(Node):
+    __slots__ = ('A', 'A_version', 'LU', 'LU_version', 'pivots', 'pivots_version', 'result')
+    op_name = 'aten::_linalg_det'
+    unary = True
+
+    def backward(node, grad, edges):
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        LU = check_saved(node, 'LU', node.LU, node.LU_version)
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        result = node.result.tensor(node, 'result')
+        grad_A = det_grad(grad, A, result, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgSlogdetBackward0(Node):
+    __slots__ = ('A', 'A_version', 'LU', 'LU_version', 'pivots', 'pivots_version', 'sign', 'count')
+    op_name = 'aten::_linalg_slogdet'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        LU = check_saved(node, 'LU', node.LU, node.LU_version)
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        sign = node.sign.tensor(node, 'sign')
+        grad_A = slogdet_grad(grads, A, sign, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.sign = FREED_OUTPUT
+
+
+class LinalgSolveExBackward0(Node):
+    __slots__ = ('A', 'A_version', 'B', 'B_version', 'left', 'LU', 'LU_version', 'pivots', 'pivots_version', 'result', 'metas')
+    op_name = 'aten::_linalg_solve_ex'
+
+    def backward(node, grad, edges):
+        grad_A = grad_B = None
+        if edges[0] is not None or edges[1] is not None:
+            A = node.A
+            s = A.storage
+            if (A.ver if s is None else s.ver) != node.A_version:
+                spoiled(node, 'A', A, node.A_version)
+            B = node.B
+            s = B.storage
+            if (B.ver if s is None else s.ver) != node.B_version:
+                spoiled(node, 'B', B, node.B_version)
+            LU = check_saved(node, 'LU', node.LU, node.LU_version)
+            pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+            result = node.result.tensor(node, 'result')
+            left = node.left
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_A, grad_B = solve_grad(grad, A, B, result, LU, pivots, left, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_A is not None: grad_A = fit(grad_A, metas[0])
+                if grad_B is not None: grad_B = fit(grad_B, metas[1])
+        return grad_A, grad_B
+
+    def release(node):
+        node.A = FREED
+        node.B = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgInvExBackward0(Node):
+    __slots__ = ('inverse',)
+    op_name = 'aten::linalg_inv_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        inverse = node.inverse.tensor(node, 'inverse')
+        grad_A = inverse_grad(grad, inverse)
+        return grad_A
+
+    def release(node):
+        node.inverse = FREED_OUTPUT
+
+
+class LinalgLstsqBackward0(Node):
+    __slots__ = ('b', 'b_version', 'self', 'self_version', 'solution', 'metas', 'count')
+    op_name = 'aten::linalg_lstsq'
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        grad_self = grad_b = None
+        if edges[0] is not None or edges[1] is not None:
+            b = node.b
+            s = b.storage
+            if (b.ver if s is None else s.ver) != node.b_version:
+                spoiled(node, 'b', b, node.b_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            solution = node.solution.tensor(node, 'solution')
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_self, grad_b = lstsq_grad(grads, self, b, solution, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_b is not None: grad_b = fit(grad_b, metas[1])
+        return grad_self, grad_b
+
+    def release(node):
+        node.b = FREED
+        node.self = FREED
+        node.solution = FREED_OUTPUT
+
+
+class FftR2cBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'normalization', 'onesided')
+    op_name = 'aten::_fft_r2c'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dim = node.dim
+        normalization = node.normalization
+        onesided = node.onesided
+        grad_self = fft_r2c_grad(grad, dim, normalization, onesided, self_shape[dim[-1]])
+        return grad_self
+
+
+class FftC2rBackward0(Node):
+    __slots__ = ('dim', 'normalization')
+    op_name = 'aten::_fft_c2r'
+    unary = True
+
+    def backward(node, grad, edges):
+        dim = node.dim
+        normalization = node.normalization
+        grad_self = fft_c2r_grad(grad, dim, normalization)
+        return grad_self
+
+
+class FftC2cBackward0(Node):
+    __slots__ = ('dim', 'forward', 'normalization')
+    op_name = 'aten::_fft_c2c'
+    unary = True
+
+    def backward(node, grad, edges):
+        dim = node.dim
+        forward = node.forward
+        normalization = node.normalization
+        grad_self = fft_c2c_grad(grad, dim, normalization, forward)
+        return grad_self
 
 
 class ViewBackward0(Node):
@@ -5324,38 +6937,6 @@ class IndexAddBackward0(Node):
         node.index = FREED
 
 
-class TopkBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::topk'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
-class SortBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::sort.stable'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
 class CatBackward0(Node):
     __slots__ = ('tensors_shapes', 'dim', 'metas')
     op_name = 'aten::cat'
@@ -5400,6 +6981,85 @@ class TriuBackward0(Node):
     def backward(node, grad, edges):
         diagonal = node.diagonal
         grad_self = grad.triu(diagonal)
+        return grad_self
+
+
+class TopkBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::topk'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class SortBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::sort.stable'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class KthvalueBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::kthvalue'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class Unique2Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::_unique2'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
+        return grad_self
+
+
+class UniqueDimBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the slices')
+        return grad_self
+
+
+class UniqueConsecutiveBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_consecutive'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
         return grad_self
 
 
@@ -18436,6 +20096,481 @@ def kernel_of_cumsum_(op):
     return kernel
 
 
+def kernel_of_aminmax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = AminmaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.max = Kept(result_1, tracked)
+        node.min = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::aminmax'
+    return kernel
+
+
+def kernel_of_linalg_vector_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, ord, dim, keepdim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, ord, dim, keepdim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, ord, dim, keepdim, dtype)
+        node = LinalgVectorNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        node.ord = ord
+        result = call(below, self, ord, dim, keepdim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_vector_norm'
+    return kernel
+
+
+def kernel_of_cumprod(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cumprod'
+    return kernel
+
+
+def kernel_of_cumprod_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, dtype)
+        admit('aten::cumprod_', self, tracked)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.dim = dim
+        call(below, self, dim, dtype)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cumprod_'
+    return kernel
+
+
+def kernel_of_logcumsumexp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = LogcumsumexpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::logcumsumexp'
+    return kernel
+
+
+def kernel_of_cummax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CummaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummax'
+    return kernel
+
+
+def kernel_of_cummin(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CumminBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummin'
+    return kernel
+
+
+def kernel_of_median(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = MedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median'
+    return kernel
+
+
+def kernel_of_median_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = MedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median.dim'
+    return kernel
+
+
+def kernel_of_nanmedian(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = NanmedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian'
+    return kernel
+
+
+def kernel_of_nanmedian_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = NanmedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian.dim'
+    return kernel
+
+
+def kernel_of_mode(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = ModeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::mode'
+    return kernel
+
+
 def kernel_of__softmax(op):
     cache = op.cache
     resolve = op.resolve
@@ -18900,6 +21035,1774 @@ def kernel_of_native_dropout_backward(op):
     return kernel
 
 
+def kernel_of_native_layer_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, normalized_shape, weight, bias, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        node = NativeLayerNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.bias = bias
+        node.bias_version = version_of(bias)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.eps = eps
+        node.normalized_shape = normalized_shape
+        result = call(below, input, normalized_shape, weight, bias, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_layer_norm'
+    return kernel
+
+
+def kernel_of_native_group_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, N, C, HxW, group, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        node = NativeGroupNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.C = C
+        node.HxW = HxW
+        node.N = N
+        node.eps = eps
+        node.group = group
+        result = call(below, input, weight, bias, N, C, HxW, group, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_group_norm'
+    return kernel
+
+
+def kernel_of_convolution(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node = ConvolutionBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        s = weight.storage
+        node.weight_version = weight.ver if s is None else s.ver
+        node.dilation = dilation
+        node.groups = groups
+        node.output_padding = output_padding
+        node.padding = padding
+        node.stride = stride
+        node.transposed = transposed
+        result = call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node.metas = unlike(result, input, weight, bias)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::convolution'
+    return kernel
+
+
+def kernel_of_im2col(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        node = Im2colBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::im2col'
+    return kernel
+
+
+def kernel_of_col2im(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        node = Col2imBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, output_size, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::col2im'
+    return kernel
+
+
+def kernel_of_max_pool2d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool2dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool2d_with_indices'
+    return kernel
+
+
+def kernel_of_max_pool3d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool3dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool3d_with_indices'
+    return kernel
+
+
+def kernel_of_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d'
+    return kernel
+
+
+def kernel_of_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d'
+    return kernel
+
+
+def kernel_of_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool2d'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool3d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool2d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool3d'
+    return kernel
+
+
+def kernel_of_constant_pad_nd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, pad, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, pad, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, pad, value)
+        node = ConstantPadNdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.pad = pad
+        result = call(below, self, pad, value)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::constant_pad_nd'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearest1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearest1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearestExact1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearestExact1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_linear1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales)
+        node = UpsampleLinear1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d'
+    return kernel
+
+
+def kernel_of_upsample_linear1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        node = UpsampleLinear1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa_backward'
+    return kernel
+
+
 def kernel_of_mm(op):
     cache = op.cache
     resolve = op.resolve
@@ -19068,6 +22971,48 @@ def kernel_of_dot(op):
     return kernel
 
 
+def kernel_of_vdot(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = VdotBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        if tracks_other:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::vdot'
+    return kernel
+
+
 def kernel_of_addmm(op):
     cache = op.cache
     resolve = op.resolve
@@ -19164,6 +23109,1056 @@ def kernel_of_addmm_(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::addmm_'
+    return kernel
+
+
+def kernel_of_addmv(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mat, vec, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if mat.view_of is not None: refresh(mat)
+        tracks_mat = mat.gmask & enabled
+        if vec.view_of is not None: refresh(vec)
+        tracks_vec = vec.gmask & enabled
+        tracked = tracks_self | tracks_mat | tracks_vec
+        if not tracked:
+            return call(below, self, mat, vec, beta, alpha)
+        node = AddmvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_mat:
+            node.vec = vec
+            s = vec.storage
+            node.vec_version = vec.ver if s is None else s.ver
+        if tracks_mat or tracks_vec:
+            node.alpha = alpha
+        if tracks_vec:
+            node.mat = mat
+            s = mat.storage
+            node.mat_version = mat.ver if s is None else s.ver
+        result = call(below, self, mat, vec, beta, alpha)
+        node.metas = unlike(result, self, mat, vec)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::addmv'
+    return kernel
+
+
+def kernel_of_addmv_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mat, vec, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if mat.view_of is not None: refresh(mat)
+        tracks_mat = mat.gmask & enabled
+        if vec.view_of is not None: refresh(vec)
+        tracks_vec = vec.gmask & enabled
+        tracked = tracks_self | tracks_mat | tracks_vec
+        if not tracked:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.dtype.category < FLOAT:
+            return call(below, self, mat, vec, beta, alpha)
+        admit('aten::addmv_', self, tracked)
+        node = AddmvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_mat:
+            node.vec = vec
+            s = vec.storage
+            node.vec_version = vec.ver if s is None else s.ver
+        if tracks_mat or tracks_vec:
+            node.alpha = alpha
+        if tracks_vec:
+            node.mat = mat
+            s = mat.storage
+            node.mat_version = mat.ver if s is None else s.ver
+        call(below, self, mat, vec, beta, alpha)
+        node.metas = unlike(self, self, mat, vec)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::addmv_'
+    return kernel
+
+
+def kernel_of_baddbmm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, batch1, batch2, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if batch1.view_of is not None: refresh(batch1)
+        tracks_batch1 = batch1.gmask & enabled
+        if batch2.view_of is not None: refresh(batch2)
+        tracks_batch2 = batch2.gmask & enabled
+        tracked = tracks_self | tracks_batch1 | tracks_batch2
+        if not tracked:
+            return call(below, self, batch1, batch2, beta, alpha)
+        node = BaddbmmBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_batch1:
+            node.batch2 = batch2
+            s = batch2.storage
+            node.batch2_version = batch2.ver if s is None else s.ver
+        if tracks_batch1 or tracks_batch2:
+            node.alpha = alpha
+        if tracks_batch2:
+            node.batch1 = batch1
+            s = batch1.storage
+            node.batch1_version = batch1.ver if s is None else s.ver
+        result = call(below, self, batch1, batch2, beta, alpha)
+        node.metas = unlike(result, self, batch1, batch2)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::baddbmm'
+    return kernel
+
+
+def kernel_of_baddbmm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, batch1, batch2, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if batch1.view_of is not None: refresh(batch1)
+        tracks_batch1 = batch1.gmask & enabled
+        if batch2.view_of is not None: refresh(batch2)
+        tracks_batch2 = batch2.gmask & enabled
+        tracked = tracks_self | tracks_batch1 | tracks_batch2
+        if not tracked:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.dtype.category < FLOAT:
+            return call(below, self, batch1, batch2, beta, alpha)
+        admit('aten::baddbmm_', self, tracked)
+        node = BaddbmmBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_batch1:
+            node.batch2 = batch2
+            s = batch2.storage
+            node.batch2_version = batch2.ver if s is None else s.ver
+        if tracks_batch1 or tracks_batch2:
+            node.alpha = alpha
+        if tracks_batch2:
+            node.batch1 = batch1
+            s = batch1.storage
+            node.batch1_version = batch1.ver if s is None else s.ver
+        call(below, self, batch1, batch2, beta, alpha)
+        node.metas = unlike(self, self, batch1, batch2)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::baddbmm_'
+    return kernel
+
+
+def kernel_of_linalg_cross(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other, dim)
+        node = LinalgCrossBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.dim = dim
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        if tracks_other:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other, dim)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_cross'
+    return kernel
+
+
+def kernel_of_linalg_pinv_atol_rtol_tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, atol, rtol, hermitian):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, atol, rtol, hermitian)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, atol, rtol, hermitian)
+        node = LinalgPinvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, atol, rtol, hermitian)
+        node.metas = unlike(result, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_pinv.atol_rtol_tensor'
+    return kernel
+
+
+def kernel_of_linalg_cholesky_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, upper, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, upper, check_errors)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, upper, check_errors)
+        node = LinalgCholeskyExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.upper = upper
+        result = call(below, self, upper, check_errors)
+        result_0, result_1 = result
+        node.L = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_cholesky_ex'
+    return kernel
+
+
+def kernel_of_linalg_lu_factor_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, pivot, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, pivot, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, pivot, check_errors)
+        node = LinalgLuFactorExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        result = call(below, A, pivot, check_errors)
+        result_0, result_1, result_2 = result
+        node.LU = Kept(result_0, tracked)
+        node.pivots = result_1
+        node.pivots_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_lu_factor_ex'
+    return kernel
+
+
+def kernel_of_linalg_ldl_factor_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, hermitian, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, hermitian, check_errors)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, hermitian, check_errors)
+        node = LinalgLdlFactorExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, hermitian, check_errors)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_ldl_factor_ex'
+    return kernel
+
+
+def kernel_of_linalg_ldl_solve(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, LD, pivots, B, hermitian):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, LD, pivots, B, hermitian)
+        if LD.view_of is not None: refresh(LD)
+        tracks_LD = LD.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_LD | tracks_B
+        if not tracked:
+            return call(below, LD, pivots, B, hermitian)
+        node = LinalgLdlSolveBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((LD.node or LD) if tracks_LD else None, (B.node or B) if tracks_B else None)
+        result = call(below, LD, pivots, B, hermitian)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_ldl_solve'
+    return kernel
+
+
+def kernel_of__linalg_svd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, full_matrices, compute_uv, driver):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, full_matrices, compute_uv, driver)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, full_matrices, compute_uv, driver)
+        node = LinalgSvdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A, full_matrices, compute_uv, driver)
+        result_0, result_1, result_2 = result
+        node.S = Kept(result_1, tracked)
+        node.U = Kept(result_0, tracked)
+        node.Vh = Kept(result_2, tracked)
+        node.count = 3
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        attach(result_2, Output(node, 2), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_svd'
+    return kernel
+
+
+def kernel_of__linalg_eigh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, UPLO, compute_v):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, UPLO, compute_v)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, UPLO, compute_v)
+        node = LinalgEighBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        node.UPLO = UPLO
+        result = call(below, A, UPLO, compute_v)
+        result_0, result_1 = result
+        node.eigenvalues = Kept(result_0, tracked)
+        node.eigenvectors = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_eigh'
+    return kernel
+
+
+def kernel_of_linalg_eig(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LinalgEigBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_dtype = self.dtype
+        result = call(below, self)
+        result_0, result_1 = result
+        node.eigenvalues = Kept(result_0, tracked)
+        node.eigenvectors = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_eig'
+    return kernel
+
+
+def kernel_of_linalg_qr(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, mode)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, mode)
+        node = LinalgQrBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A_shape = A.array.shape
+        node.mode = mode
+        result = call(below, A, mode)
+        result_0, result_1 = result
+        node.Q = Kept(result_0, tracked)
+        node.R = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_qr'
+    return kernel
+
+
+def kernel_of_geqrf(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = GeqrfBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result_0, result_1 = result
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::geqrf'
+    return kernel
+
+
+def kernel_of_linalg_solve_triangular(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, B, upper, left, unitriangular):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, B, upper, left, unitriangular)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_self | tracks_B
+        if not tracked:
+            return call(below, self, B, upper, left, unitriangular)
+        node = LinalgSolveTriangularBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (B.node or B) if tracks_B else None)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.left = left
+        node.unitriangular = unitriangular
+        node.upper = upper
+        result = call(below, self, B, upper, left, unitriangular)
+        if tracks_self and self.node is not None or tracks_B and B.node is not None:
+            a = self.array
+            b = B.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is B.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, B)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_solve_triangular'
+    return kernel
+
+
+def kernel_of_lu_unpack(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        if LU_data.view_of is not None: refresh(LU_data)
+        tracks_LU_data = LU_data.gmask & enabled
+        tracked = tracks_LU_data
+        if not tracked:
+            return call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        node = LuUnpackBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (LU_data.node or LU_data,)
+        node.LU_data_shape = LU_data.array.shape
+        result = call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_1, LU_data)
+        node.count = 2
+        attach(result_1, Output(node, 0), tracked)
+        attach(result_2, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::lu_unpack'
+    return kernel
+
+
+def kernel_of_linalg_matrix_exp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LinalgMatrixExpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_matrix_exp'
+    return kernel
+
+
+def kernel_of__linalg_det(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A)
+        node = LinalgDetBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A)
+        result_0, result_1, result_2 = result
+        node.LU = result_1
+        node.LU_version = result_1.version()
+        node.pivots = result_2
+        node.pivots_version = result_2.version()
+        node.result = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_det'
+    return kernel
+
+
+def kernel_of__linalg_slogdet(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A)
+        node = LinalgSlogdetBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A)
+        result_0, result_1, result_2, result_3 = result
+        node.LU = result_2
+        node.LU_version = result_2.version()
+        node.pivots = result_3
+        node.pivots_version = result_3.version()
+        node.sign = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_slogdet'
+    return kernel
+
+
+def kernel_of__linalg_solve_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, B, left, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, B, left, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_A | tracks_B
+        if not tracked:
+            return call(below, A, B, left, check_errors)
+        node = LinalgSolveExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((A.node or A) if tracks_A else None, (B.node or B) if tracks_B else None)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        node.B = B
+        s = B.storage
+        node.B_version = B.ver if s is None else s.ver
+        node.left = left
+        result = call(below, A, B, left, check_errors)
+        result_0, result_1, result_2, result_3 = result
+        if tracks_A and A.node is not None or tracks_B and B.node is not None:
+            a = A.array
+            b = B.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and A.device is B.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(A, B)
+        else:
+            node.metas = None
+        node.LU = result_1
+        node.LU_version = result_1.version()
+        node.pivots = result_2
+        node.pivots_version = result_2.version()
+        node.result = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_solve_ex'
+    return kernel
+
+
+def kernel_of_linalg_inv_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, check_errors)
+        node = LinalgInvExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        result = call(below, A, check_errors)
+        result_0, result_1 = result
+        node.inverse = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_inv_ex'
+    return kernel
+
+
+def kernel_of_linalg_lstsq(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, b, rcond, driver):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, b, rcond, driver)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if b.view_of is not None: refresh(b)
+        tracks_b = b.gmask & enabled
+        tracked = tracks_self | tracks_b
+        if not tracked:
+            return call(below, self, b, rcond, driver)
+        node = LinalgLstsqBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (b.node or b) if tracks_b else None)
+        node.b = b
+        s = b.storage
+        node.b_version = b.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, b, rcond, driver)
+        result_0, result_1, result_2, result_3 = result
+        if tracks_self and self.node is not None or tracks_b and b.node is not None:
+            a = self.array
+            b = b.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is b.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, b)
+        else:
+            node.metas = None
+        node.solution = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_lstsq'
+    return kernel
+
+
+def kernel_of__fft_r2c(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, onesided):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, onesided)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, onesided)
+        node = FftR2cBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.normalization = normalization
+        node.onesided = onesided
+        result = call(below, self, dim, normalization, onesided)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_r2c'
+    return kernel
+
+
+def kernel_of__fft_c2r(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, last_dim_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, last_dim_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, last_dim_size)
+        node = FftC2rBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        node.normalization = normalization
+        result = call(below, self, dim, normalization, last_dim_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_c2r'
+    return kernel
+
+
+def kernel_of__fft_c2c(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, forward):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, forward)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, forward)
+        node = FftC2cBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        node.forward = forward
+        node.normalization = normalization
+        result = call(below, self, dim, normalization, forward)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_c2c'
     return kernel
 
 
@@ -20892,76 +25887,6 @@ def kernel_of_index_add_(op):
     return kernel
 
 
-def kernel_of_topk(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, k, dim, largest, sorted):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, k, dim, largest, sorted)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, k, dim, largest, sorted)
-        node = TopkBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, k, dim, largest, sorted)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::topk'
-    return kernel
-
-
-def kernel_of_sort_stable(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, stable, dim, descending):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, stable, dim, descending)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, stable, dim, descending)
-        node = SortBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, stable, dim, descending)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::sort.stable'
-    return kernel
-
-
 def kernel_of_cat(op):
     cache = op.cache
     resolve = op.resolve
@@ -21163,6 +26088,205 @@ def kernel_of_triu_(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::triu_'
+    return kernel
+
+
+def kernel_of_topk(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, largest, sorted):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, largest, sorted)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, largest, sorted)
+        node = TopkBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, k, dim, largest, sorted)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::topk'
+    return kernel
+
+
+def kernel_of_sort_stable(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, stable, dim, descending):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, stable, dim, descending)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, stable, dim, descending)
+        node = SortBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, stable, dim, descending)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::sort.stable'
+    return kernel
+
+
+def kernel_of_kthvalue(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, keepdim)
+        node = KthvalueBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, k, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::kthvalue'
+    return kernel
+
+
+def kernel_of__unique2(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, sorted, return_inverse, return_counts)
+        node = Unique2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_unique2'
+    return kernel
+
+
+def kernel_of_unique_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        node = UniqueDimBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, dim, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_dim'
+    return kernel
+
+
+def kernel_of_unique_consecutive(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, return_inverse, return_counts, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, return_inverse, return_counts, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, return_inverse, return_counts, dim)
+        node = UniqueConsecutiveBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, return_inverse, return_counts, dim)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_consecutive'
     return kernel
 
 
@@ -21793,6 +26917,18 @@ KERNELS = {
     'aten::logsumexp': kernel_of_logsumexp,
     'aten::cumsum': kernel_of_cumsum,
     'aten::cumsum_': kernel_of_cumsum_,
+    'aten::aminmax': kernel_of_aminmax,
+    'aten::linalg_vector_norm': kernel_of_linalg_vector_norm,
+    'aten::cumprod': kernel_of_cumprod,
+    'aten::cumprod_': kernel_of_cumprod_,
+    'aten::logcumsumexp': kernel_of_logcumsumexp,
+    'aten::cummax': kernel_of_cummax,
+    'aten::cummin': kernel_of_cummin,
+    'aten::median': kernel_of_median,
+    'aten::median.dim': kernel_of_median_dim,
+    'aten::nanmedian': kernel_of_nanmedian,
+    'aten::nanmedian.dim': kernel_of_nanmedian_dim,
+    'aten::mode': kernel_of_mode,
     'aten::_softmax': kernel_of__softmax,
     'aten::_log_softmax': kernel_of__log_softmax,
     'aten::_softmax_backward_data': kernel_of__softmax_backward_data,
@@ -21803,12 +26939,85 @@ KERNELS = {
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
+    'aten::native_layer_norm': kernel_of_native_layer_norm,
+    'aten::native_group_norm': kernel_of_native_group_norm,
+    'aten::convolution': kernel_of_convolution,
+    'aten::im2col': kernel_of_im2col,
+    'aten::col2im': kernel_of_col2im,
+    'aten::max_pool2d_with_indices': kernel_of_max_pool2d_with_indices,
+    'aten::max_pool3d_with_indices': kernel_of_max_pool3d_with_indices,
+    'aten::avg_pool2d': kernel_of_avg_pool2d,
+    'aten::avg_pool3d': kernel_of_avg_pool3d,
+    'aten::avg_pool2d_backward': kernel_of_avg_pool2d_backward,
+    'aten::avg_pool3d_backward': kernel_of_avg_pool3d_backward,
+    'aten::_adaptive_avg_pool2d': kernel_of__adaptive_avg_pool2d,
+    'aten::_adaptive_avg_pool3d': kernel_of__adaptive_avg_pool3d,
+    'aten::_adaptive_avg_pool2d_backward': kernel_of__adaptive_avg_pool2d_backward,
+    'aten::_adaptive_avg_pool3d_backward': kernel_of__adaptive_avg_pool3d_backward,
+    'aten::adaptive_max_pool2d': kernel_of_adaptive_max_pool2d,
+    'aten::adaptive_max_pool3d': kernel_of_adaptive_max_pool3d,
+    'aten::fractional_max_pool2d': kernel_of_fractional_max_pool2d,
+    'aten::fractional_max_pool3d': kernel_of_fractional_max_pool3d,
+    'aten::constant_pad_nd': kernel_of_constant_pad_nd,
+    'aten::upsample_nearest1d': kernel_of_upsample_nearest1d,
+    'aten::upsample_nearest1d_backward': kernel_of_upsample_nearest1d_backward,
+    'aten::upsample_nearest2d': kernel_of_upsample_nearest2d,
+    'aten::upsample_nearest2d_backward': kernel_of_upsample_nearest2d_backward,
+    'aten::upsample_nearest3d': kernel_of_upsample_nearest3d,
+    'aten::upsample_nearest3d_backward': kernel_of_upsample_nearest3d_backward,
+    'aten::_upsample_nearest_exact1d': kernel_of__upsample_nearest_exact1d,
+    'aten::_upsample_nearest_exact1d_backward': kernel_of__upsample_nearest_exact1d_backward,
+    'aten::_upsample_nearest_exact2d': kernel_of__upsample_nearest_exact2d,
+    'aten::_upsample_nearest_exact2d_backward': kernel_of__upsample_nearest_exact2d_backward,
+    'aten::_upsample_nearest_exact3d': kernel_of__upsample_nearest_exact3d,
+    'aten::_upsample_nearest_exact3d_backward': kernel_of__upsample_nearest_exact3d_backward,
+    'aten::upsample_linear1d': kernel_of_upsample_linear1d,
+    'aten::upsample_linear1d_backward': kernel_of_upsample_linear1d_backward,
+    'aten::upsample_bilinear2d': kernel_of_upsample_bilinear2d,
+    'aten::upsample_bilinear2d_backward': kernel_of_upsample_bilinear2d_backward,
+    'aten::upsample_trilinear3d': kernel_of_upsample_trilinear3d,
+    'aten::upsample_trilinear3d_backward': kernel_of_upsample_trilinear3d_backward,
+    'aten::upsample_bicubic2d': kernel_of_upsample_bicubic2d,
+    'aten::upsample_bicubic2d_backward': kernel_of_upsample_bicubic2d_backward,
+    'aten::_upsample_bilinear2d_aa': kernel_of__upsample_bilinear2d_aa,
+    'aten::_upsample_bilinear2d_aa_backward': kernel_of__upsample_bilinear2d_aa_backward,
+    'aten::_upsample_bicubic2d_aa': kernel_of__upsample_bicubic2d_aa,
+    'aten::_upsample_bicubic2d_aa_backward': kernel_of__upsample_bicubic2d_aa_backward,
+    'aten::_upsample_lanczos2d_aa': kernel_of__upsample_lanczos2d_aa,
+    'aten::_upsample_lanczos2d_aa_backward': kernel_of__upsample_lanczos2d_aa_backward,
     'aten::mm': kernel_of_mm,
     'aten::bmm': kernel_of_bmm,
     'aten::mv': kernel_of_mv,
     'aten::dot': kernel_of_dot,
+    'aten::vdot': kernel_of_vdot,
     'aten::addmm': kernel_of_addmm,
     'aten::addmm_': kernel_of_addmm_,
+    'aten::addmv': kernel_of_addmv,
+    'aten::addmv_': kernel_of_addmv_,
+    'aten::baddbmm': kernel_of_baddbmm,
+    'aten::baddbmm_': kernel_of_baddbmm_,
+    'aten::linalg_cross': kernel_of_linalg_cross,
+    'aten::linalg_pinv.atol_rtol_tensor': kernel_of_linalg_pinv_atol_rtol_tensor,
+    'aten::linalg_cholesky_ex': kernel_of_linalg_cholesky_ex,
+    'aten::linalg_lu_factor_ex': kernel_of_linalg_lu_factor_ex,
+    'aten::linalg_ldl_factor_ex': kernel_of_linalg_ldl_factor_ex,
+    'aten::linalg_ldl_solve': kernel_of_linalg_ldl_solve,
+    'aten::_linalg_svd': kernel_of__linalg_svd,
+    'aten::_linalg_eigh': kernel_of__linalg_eigh,
+    'aten::linalg_eig': kernel_of_linalg_eig,
+    'aten::linalg_qr': kernel_of_linalg_qr,
+    'aten::geqrf': kernel_of_geqrf,
+    'aten::linalg_solve_triangular': kernel_of_linalg_solve_triangular,
+    'aten::lu_unpack': kernel_of_lu_unpack,
+    'aten::linalg_matrix_exp': kernel_of_linalg_matrix_exp,
+    'aten::_linalg_det': kernel_of__linalg_det,
+    'aten::_linalg_slogdet': kernel_of__linalg_slogdet,
+    'aten::_linalg_solve_ex': kernel_of__linalg_solve_ex,
+    'aten::linalg_inv_ex': kernel_of_linalg_inv_ex,
+    'aten::linalg_lstsq': kernel_of_linalg_lstsq,
+    'aten::_fft_r2c': kernel_of__fft_r2c,
+    'aten::_fft_c2r': kernel_of__fft_c2r,
+    'aten::_fft_c2c': kernel_of__fft_c2c,
     'aten::view': kernel_of_view,
     'aten::transpose.int': kernel_of_transpose_int,
     'aten::t': kernel_of_t,
@@ -21854,14 +27063,18 @@ KERNELS = {
     'aten::scatter_add_': kernel_of_scatter_add_,
     'aten::index_add': kernel_of_index_add,
     'aten::index_add_': kernel_of_index_add_,
-    'aten::topk': kernel_of_topk,
-    'aten::sort.stable': kernel_of_sort_stable,
     'aten::cat': kernel_of_cat,
     'aten::flip': kernel_of_flip,
     'aten::tril': kernel_of_tril,
     'aten::tril_': kernel_of_tril_,
     'aten::triu': kernel_of_triu,
     'aten::triu_': kernel_of_triu_,
+    'aten::topk': kernel_of_topk,
+    'aten::sort.stable': kernel_of_sort_stable,
+    'aten::kthvalue': kernel_of_kthvalue,
+    'aten::_unique2': kernel_of__unique2,
+    'aten::unique_dim': kernel_of_unique_dim,
+    'aten::unique_consecutive': kernel_of_unique_consecutive,
     'aten::uniform_': kernel_of_uniform_,
     'aten::normal_': kernel_of_normal_,
     'aten::random_.from': kernel_of_random__from,
@@ -21922,8 +27135,12 @@ CONSTANT = frozenset({
     'aten::all',
     'aten::all.dim',
     'aten::all.dims',
+    'aten::bincount',
     'aten::detach',
     'aten::nonzero',
+    'aten::searchsorted.Tensor',
+    'aten::searchsorted.Scalar',
+    'aten::nonzero_static',
     'aten::empty_like',
     'aten::zeros_like',
     'aten::ones_like',
