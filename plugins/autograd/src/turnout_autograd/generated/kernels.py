@@ -44,6 +44,7 @@ from turnout_autograd.formulas import (
     nll_loss_backward,
     prod_grad,
     prod_grad_dim,
+    real_part,
     repeat_grad,
     restored,
     scaled,
@@ -98,6 +99,7 @@ from turnout_autograd.pointwise_formulas import (
     i1_grad,
     i1e_grad,
     igamma_grad,
+    imag_part,
     isfinite,
     isnan,
     ldexp_of,
@@ -107,12 +109,12 @@ from turnout_autograd.pointwise_formulas import (
     log_sigmoid_backward,
     logit_backward,
     mish_backward,
+    polar_unit,
     polygamma,
     pow_grad,
     pow_grad_exponent,
     pow_grad_exponent_scalar,
     pow_grad_self,
-    real,
     scalar_log,
     sgn_grad,
     silu_backward,
@@ -207,7 +209,7 @@ class AbsBackward0(Node):
         s = self.storage
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
-        grad_self = grad * conj(self).sign()
+        grad_self = grad * self.sgn()
         return grad_self
 
     def release(node):
@@ -355,7 +357,7 @@ class TanhBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = tanh_backward(grad, conj(result))
+        grad_self = tanh_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -369,7 +371,7 @@ class SigmoidBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = sigmoid_backward(grad, conj(result))
+        grad_self = sigmoid_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -3543,35 +3545,23 @@ class ConjPhysicalBackward0(Node):
 
 
 class ComplexBackward0(Node):
-    __slots__ = ('real', 'real_version', 'imag', 'imag_version', 'metas')
+    __slots__ = ('metas',)
     op_name = 'aten::complex'
 
     def backward(node, grad, edges):
         grad_real = None
         if edges[0] is not None:
-            real = node.real
-            s = real.storage
-            if (real.ver if s is None else s.ver) != node.real_version:
-                spoiled(node, 'real', real, node.real_version)
-            grad_real = real(grad)
+            grad_real = real_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_real = fit(grad_real, metas[0])
         grad_imag = None
         if edges[1] is not None:
-            imag = node.imag
-            s = imag.storage
-            if (imag.ver if s is None else s.ver) != node.imag_version:
-                spoiled(node, 'imag', imag, node.imag_version)
-            grad_imag = imag(grad)
+            grad_imag = imag_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_imag = fit(grad_imag, metas[1])
         return grad_real, grad_imag
-
-    def release(node):
-        node.real = FREED
-        node.imag = FREED
 
 
 class PolarBackward0(Node):
@@ -3585,14 +3575,14 @@ class PolarBackward0(Node):
             s = angle.storage
             if (angle.ver if s is None else s.ver) != node.angle_version:
                 spoiled(node, 'angle', angle, node.angle_version)
-            grad_abs = real(grad * conj(angle.cos() + 1j * angle.sin()))
+            grad_abs = real_part(grad * polar_unit(angle))
             metas = node.metas
             if metas is not None:
                 grad_abs = fit(grad_abs, metas[0])
         grad_angle = None
         if edges[1] is not None:
             result = node.result.tensor(node, 'result')
-            grad_angle = real(grad * conj(result * 1j))
+            grad_angle = real_part(grad * conj(result * 1j))
             metas = node.metas
             if metas is not None:
                 grad_angle = fit(grad_angle, metas[1])
@@ -3932,7 +3922,7 @@ class SigmoidBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(grad_output * (1 - 2 * output))
+            grad_output = conj(grad) * grad_output * (1 - 2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -3968,7 +3958,7 @@ class TanhBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(-2 * output * grad_output)
+            grad_output = conj(grad) * grad_output * (-2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -18375,14 +18365,6 @@ def kernel_of_complex(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((real.node or real) if tracks_real else None, (imag.node or imag) if tracks_imag else None)
-        if tracks_real:
-            node.real = real
-            s = real.storage
-            node.real_version = real.ver if s is None else s.ver
-        if tracks_imag:
-            node.imag = imag
-            s = imag.storage
-            node.imag_version = imag.ver if s is None else s.ver
         result = call(below, real, imag)
         if tracks_real and real.node is not None or tracks_imag and imag.node is not None:
             a = real.array
