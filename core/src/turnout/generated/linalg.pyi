@@ -9,6 +9,7 @@ from typing import Any, overload
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
+from turnout.generated import return_types as _results
 
 
 __all__ = []

@@ -438,3 +438,12 @@ FUNCTIONS = {
     'turnout.special': (
     ),
 }
+
+# Operators whose functions and methods return tuples with names.
+RETURN_TYPES = (
+    'max',
+    'min',
+    'nll_loss_forward',
+    'sort',
+    'topk',
+)

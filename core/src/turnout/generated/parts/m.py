@@ -24,6 +24,12 @@ P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
 P_masked_fill_ = packet('aten', 'masked_fill_')
 P_mul_ = packet('aten', 'mul_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_max = return_type('max', ('values', 'indices'))
+R_min = return_type('min', ('values', 'indices'))
 
 K_mul__Tensor = {}
 def op_mul__Tensor(self, other):
@@ -672,7 +678,7 @@ def max(*args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["max"], kwargs["max_values"] = out_tuple('aten::max.unary_out', kwargs.pop("out"), 2)
-    return P_max(*args, **kwargs)
+    return named(R_max, P_max(*args, **kwargs))
 
 
 def maximum(input, other, *, out=None):
@@ -718,7 +724,7 @@ def min(*args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["min"], kwargs["min_indices"] = out_tuple('aten::min.unary_out', kwargs.pop("out"), 2)
-    return P_min(*args, **kwargs)
+    return named(R_min, P_min(*args, **kwargs))
 
 
 def minimum(input, other, *, out=None):
@@ -848,7 +854,7 @@ class methods:
     matmul = op_matmul
 
     def max(self, *args, **kwargs):
-        return P_max(self, *args, **kwargs)
+        return named(R_max, P_max(self, *args, **kwargs))
 
     maximum = op_maximum
 
@@ -869,7 +875,7 @@ class methods:
         return kernel(ks, self, None)
 
     def min(self, *args, **kwargs):
-        return P_min(self, *args, **kwargs)
+        return named(R_min, P_min(self, *args, **kwargs))
 
     minimum = op_minimum
 

@@ -18,6 +18,11 @@ from turnout.bindings import (
 
 P_ne = packet('aten', 'ne')
 P_ne_ = packet('aten', 'ne_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_nll_loss_forward = return_type('nll_loss_forward', ('output', 'total_weight'))
 
 K_neg = {}
 def op_neg(self):
@@ -570,7 +575,7 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     """aten::nll_loss_forward, aten::nll_loss_forward.output"""
     if out is not None:
         output, total_weight = out_tuple('aten::nll_loss_forward.output', out, 2)
-        return op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight)
+        return new_tuple(R_nll_loss_forward, op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight))
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_forward', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -583,8 +588,8 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index))
-    return kernel(ks, input, target, weight, reduction, ignore_index)
+        return new_tuple(R_nll_loss_forward, miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index)))
+    return new_tuple(R_nll_loss_forward, kernel(ks, input, target, weight, reduction, ignore_index))
 
 
 class methods:

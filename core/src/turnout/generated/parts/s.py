@@ -24,6 +24,11 @@ P_sub = packet('aten', 'sub')
 P_sum = packet('aten', 'sum')
 P_scatter_ = packet('aten', 'scatter_')
 P_sub_ = packet('aten', 'sub_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_sort = return_type('sort', ('values', 'indices'))
 
 K_sqrt = {}
 def op_sqrt(self):
@@ -1103,7 +1108,7 @@ def sort(*args, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["values"], kwargs["indices"] = out_tuple('aten::sort.values_stable', kwargs.pop("out"), 2)
-    return P_sort(*args, **kwargs)
+    return new_tuple(R_sort, P_sort(*args, **kwargs))
 
 
 def split(input, split_size, dim=0):
@@ -1282,7 +1287,7 @@ class methods:
     softmax = op_softmax__int
 
     def sort(self, *args, **kwargs):
-        return P_sort(self, *args, **kwargs)
+        return new_tuple(R_sort, P_sort(self, *args, **kwargs))
 
     split = op_split__Tensor
 

@@ -11,12 +11,18 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_int, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     out_tuple, packet,
 )
 
 P_to = packet('aten', 'to')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_topk = return_type('topk', ('values', 'indices'))
 
 K_tanh = {}
 def op_tanh(self):
@@ -487,7 +493,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """aten::topk, aten::topk.values"""
     if out is not None:
         values, indices = out_tuple('aten::topk.values', out, 2)
-        return op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices)
+        return new_tuple(R_topk, op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices))
     if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
     if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
     if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
@@ -500,8 +506,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::topk', (input, k, dim, largest, sorted))
-    return kernel(ks, input, k, dim, largest, sorted)
+        return new_tuple(R_topk, miss('aten::topk', (input, k, dim, largest, sorted)))
+    return new_tuple(R_topk, kernel(ks, input, k, dim, largest, sorted))
 
 
 def transpose(input, dim0, dim1):
@@ -609,7 +615,21 @@ class methods:
             return P_to(self)
         return kernel(ks, self, None, None, None, None, False, False, None)
 
-    topk = op_topk
+    def topk(self, k, dim=-1, largest=True, sorted=True):
+        if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
+        if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
+        if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
+        if sorted.__class__ is not bool: sorted = as_bool('aten::topk', 'sorted', sorted)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_topk[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_topk, miss('aten::topk', (self, k, dim, largest, sorted)))
+        return new_tuple(R_topk, kernel(ks, self, k, dim, largest, sorted))
 
     transpose = op_transpose__int
 
