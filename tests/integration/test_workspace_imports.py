@@ -34,6 +34,7 @@ ORDER = [
     "stubs",
     "bindings",
     "autograd",
+    "return_types",
     "parts",
     "generated",
     "variadics",

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from turnout import library as library
     from turnout import linalg as linalg
     from turnout import nn as nn
+    from turnout import return_types as return_types
     from turnout import schema as schema
     from turnout import special as special
     from turnout.amp import autocast as autocast
@@ -133,6 +134,7 @@ _LAZY = {
     "manual_seed": "turnout.random:manual_seed",
     "meshgrid": "turnout.variadics:meshgrid",
     "nn": "turnout.nn",
+    "return_types": "turnout.return_types",
     "result_type": "turnout.shapes.promotion:result_type",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",

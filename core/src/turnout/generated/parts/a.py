@@ -12,6 +12,7 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
     miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     NUMBERS, all_ints, binary, out_tuple, packet, with_requires_grad,
@@ -28,6 +29,11 @@ P_atleast_1d = packet('aten', 'atleast_1d')
 P_atleast_2d = packet('aten', 'atleast_2d')
 P_atleast_3d = packet('aten', 'atleast_3d')
 P_add_ = packet('aten', 'add_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_aminmax = return_type('aminmax', ('min', 'max'))
 
 K_abs = {}
 def op_abs(self):
@@ -2626,7 +2632,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     """aten::aminmax, aten::aminmax.out"""
     if out is not None:
         min, max = out_tuple('aten::aminmax.out', out, 2)
-        return op_aminmax__out(input, dim=dim, keepdim=keepdim, min=min, max=max)
+        return new_tuple(R_aminmax, op_aminmax__out(input, dim=dim, keepdim=keepdim, min=min, max=max))
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2637,8 +2643,8 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::aminmax', (input, dim, keepdim))
-    return kernel(ks, input, dim, keepdim)
+        return new_tuple(R_aminmax, miss('aten::aminmax', (input, dim, keepdim)))
+    return new_tuple(R_aminmax, kernel(ks, input, dim, keepdim))
 
 
 def angle(input, *, out=None):
@@ -3410,7 +3416,19 @@ class methods:
             args = (args,)
         return P_amin(self, *args, **kwargs)
 
-    aminmax = op_aminmax
+    def aminmax(self, *, dim=None, keepdim=False):
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_aminmax[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_aminmax, miss('aten::aminmax', (self, dim, keepdim)))
+        return new_tuple(R_aminmax, kernel(ks, self, dim, keepdim))
 
     angle = op_angle
 

@@ -12,6 +12,7 @@ from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_bools, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence, as_str,
     miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     all_ints, out_tuple, packet,
@@ -32,6 +33,12 @@ P_copysign = packet('aten', 'copysign')
 P_count_nonzero = packet('aten', 'count_nonzero')
 P_cumulative_trapezoid = packet('aten', 'cumulative_trapezoid')
 P_copysign_ = packet('aten', 'copysign_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_cummax = return_type('cummax', ('values', 'indices'))
+R_cummin = return_type('cummin', ('values', 'indices'))
 
 K_cos = {}
 def op_cos(self):
@@ -2606,7 +2613,7 @@ def cummax(input, dim, *, out=None):
     """aten::cummax, aten::cummax.out"""
     if out is not None:
         values, indices = out_tuple('aten::cummax.out', out, 2)
-        return op_cummax__out(input, dim, values=values, indices=indices)
+        return new_tuple(R_cummax, op_cummax__out(input, dim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2616,15 +2623,15 @@ def cummax(input, dim, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::cummax', (input, dim))
-    return kernel(ks, input, dim)
+        return new_tuple(R_cummax, miss('aten::cummax', (input, dim)))
+    return new_tuple(R_cummax, kernel(ks, input, dim))
 
 
 def cummin(input, dim, *, out=None):
     """aten::cummin, aten::cummin.out"""
     if out is not None:
         values, indices = out_tuple('aten::cummin.out', out, 2)
-        return op_cummin__out(input, dim, values=values, indices=indices)
+        return new_tuple(R_cummin, op_cummin__out(input, dim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2634,8 +2641,8 @@ def cummin(input, dim, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::cummin', (input, dim))
-    return kernel(ks, input, dim)
+        return new_tuple(R_cummin, miss('aten::cummin', (input, dim)))
+    return new_tuple(R_cummin, kernel(ks, input, dim))
 
 
 def cumprod(input, dim, *, dtype=None, out=None):
@@ -2863,9 +2870,31 @@ class methods:
 
     cross = op_cross
 
-    cummax = op_cummax
+    def cummax(self, dim):
+        if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cummax[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_cummax, miss('aten::cummax', (self, dim)))
+        return new_tuple(R_cummax, kernel(ks, self, dim))
 
-    cummin = op_cummin
+    def cummin(self, dim):
+        if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cummin[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_cummin, miss('aten::cummin', (self, dim)))
+        return new_tuple(R_cummin, kernel(ks, self, dim))
 
     cumprod = op_cumprod
 

@@ -25,6 +25,11 @@ P_fmod = packet('aten', 'fmod')
 P_float_power_ = packet('aten', 'float_power_')
 P_floor_divide_ = packet('aten', 'floor_divide_')
 P_fmod_ = packet('aten', 'fmod_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_frexp = return_type('frexp', ('mantissa', 'exponent'))
 
 K_floor = {}
 def op_floor(self):
@@ -1057,7 +1062,7 @@ def frexp(input, *, out=None):
     """aten::frexp.Tensor, aten::frexp.Tensor_out"""
     if out is not None:
         mantissa, exponent = out_tuple('aten::frexp.Tensor_out', out, 2)
-        return op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent)
+        return new_tuple(R_frexp, op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1066,8 +1071,8 @@ def frexp(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::frexp.Tensor', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_frexp, miss('aten::frexp.Tensor', (input,)))
+    return new_tuple(R_frexp, kernel(ks, input))
 
 
 def frobenius_norm(input, dim, keepdim=False, *, out=None):
@@ -1295,7 +1300,17 @@ class methods:
 
     frac_ = op_frac_
 
-    frexp = op_frexp__Tensor
+    def frexp(self):
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_frexp__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_frexp, miss('aten::frexp.Tensor', (self,)))
+        return new_tuple(R_frexp, kernel(ks, self))
 
     def __floordiv__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_ints, as_scalar, as_scalars, as_sequence, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     NUMBERS, binary, out_tuple, packet,
@@ -25,6 +26,11 @@ P_ge_ = packet('aten', 'ge_')
 P_greater_ = packet('aten', 'greater_')
 P_greater_equal_ = packet('aten', 'greater_equal_')
 P_gt_ = packet('aten', 'gt_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_geqrf = return_type('geqrf', ('a', 'tau'))
 
 K_gelu = {}
 def op_gelu(self, *, approximate='none'):
@@ -931,7 +937,7 @@ def geqrf(input, *, out=None):
     """aten::geqrf, aten::geqrf.a"""
     if out is not None:
         a, tau = out_tuple('aten::geqrf.a', out, 2)
-        return op_geqrf__a(input, a=a, tau=tau)
+        return new_tuple(R_geqrf, op_geqrf__a(input, a=a, tau=tau))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -940,8 +946,8 @@ def geqrf(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::geqrf', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_geqrf, miss('aten::geqrf', (input,)))
+    return new_tuple(R_geqrf, kernel(ks, input))
 
 
 def ger(input, vec2, *, out=None):
@@ -1194,7 +1200,17 @@ class methods:
 
     geometric_ = op_geometric_
 
-    geqrf = op_geqrf
+    def geqrf(self):
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_geqrf[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_geqrf, miss('aten::geqrf', (self,)))
+        return new_tuple(R_geqrf, kernel(ks, self))
 
     ger = op_ger
 

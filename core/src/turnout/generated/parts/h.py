@@ -22,6 +22,12 @@ P_hann_window = packet('aten', 'hann_window')
 P_histogram = packet('aten', 'histogram')
 P_histogramdd = packet('aten', 'histogramdd')
 P_hsplit = packet('aten', 'hsplit')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_histogram = return_type('histogram', ('hist', 'bin_edges'))
+R_histogramdd = return_type('histogramdd', ('hist', 'bin_edges'))
 
 K_hypot__out = {}
 def op_hypot__out(self, other, *, out):
@@ -963,7 +969,7 @@ def histogram(input, bins, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["hist"], kwargs["bin_edges"] = out_tuple('aten::histogram.bins_tensor_out', kwargs.pop("out"), 2)
-        return P_histogram(input, bins, **kwargs)
+        return new_tuple(R_histogram, P_histogram(input, bins, **kwargs))
     state = DISPATCH()
     try:
         ks = input.keys | bins.keys
@@ -972,8 +978,8 @@ def histogram(input, bins, **kwargs):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return P_histogram(input, bins)
-    return kernel(ks, input, bins, None, False)
+        return new_tuple(R_histogram, P_histogram(input, bins))
+    return new_tuple(R_histogram, kernel(ks, input, bins, None, False))
 
 
 def histogramdd(*args, **kwargs):
@@ -981,7 +987,7 @@ def histogramdd(*args, **kwargs):
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
-    return P_histogramdd(*args, **kwargs)
+    return new_tuple(R_histogramdd, P_histogramdd(*args, **kwargs))
 
 
 def hsplit(*args, **kwargs):
@@ -1137,7 +1143,7 @@ class methods:
 
     def histogram(self, bins, **kwargs):
         if kwargs:
-            return P_histogram(self, bins, **kwargs)
+            return new_tuple(R_histogram, P_histogram(self, bins, **kwargs))
         state = DISPATCH()
         try:
             ks = self.keys | bins.keys
@@ -1146,8 +1152,8 @@ class methods:
         except (KeyError, AttributeError, TypeError):
             kernel = None
         if kernel is None:
-            return P_histogram(self, bins)
-        return kernel(ks, self, bins, None, False)
+            return new_tuple(R_histogram, P_histogram(self, bins))
+        return new_tuple(R_histogram, kernel(ks, self, bins, None, False))
 
     def hsplit(self, *args, **kwargs):
         if len(args) > 0 and all_ints(args):

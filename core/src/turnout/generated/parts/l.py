@@ -29,6 +29,12 @@ P_lerp_ = packet('aten', 'lerp_')
 P_less_ = packet('aten', 'less_')
 P_less_equal_ = packet('aten', 'less_equal_')
 P_lt_ = packet('aten', 'lt_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_lu_unpack = return_type('lu_unpack', ('P', 'L', 'U'))
+R_log_sigmoid_forward = return_type('log_sigmoid_forward', ('output', 'buffer'))
 
 K_log = {}
 def op_log(self):
@@ -2293,7 +2299,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     """aten::lu_unpack, aten::lu_unpack.out"""
     if out is not None:
         P, L, U = out_tuple('aten::lu_unpack.out', out, 3)
-        return op_lu_unpack__out(LU_data, LU_pivots, unpack_data, unpack_pivots, P=P, L=L, U=U)
+        return new_tuple(R_lu_unpack, op_lu_unpack__out(LU_data, LU_pivots, unpack_data, unpack_pivots, P=P, L=L, U=U))
     if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
     if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
     state = DISPATCH()
@@ -2304,8 +2310,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
-    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        return new_tuple(R_lu_unpack, miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots)))
+    return new_tuple(R_lu_unpack, kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots))
 
 
 def leaky_relu(input, negative_slope=0.01, *, out=None):
@@ -2378,7 +2384,7 @@ def log_sigmoid_forward(input, *, out=None):
     """aten::log_sigmoid_forward, aten::log_sigmoid_forward.output"""
     if out is not None:
         output, buffer = out_tuple('aten::log_sigmoid_forward.output', out, 2)
-        return op_log_sigmoid_forward__output(input, output=output, buffer=buffer)
+        return new_tuple(R_log_sigmoid_forward, op_log_sigmoid_forward__output(input, output=output, buffer=buffer))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2387,8 +2393,8 @@ def log_sigmoid_forward(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::log_sigmoid_forward', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_log_sigmoid_forward, miss('aten::log_sigmoid_forward', (input,)))
+    return new_tuple(R_log_sigmoid_forward, kernel(ks, input))
 
 
 class methods:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_int, as_ints, as_scalar, as_sequence, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     NUMBERS, all_ints, binary, out_tuple, packet,
@@ -29,6 +30,14 @@ P_multiply = packet('aten', 'multiply')
 P_masked_fill_ = packet('aten', 'masked_fill_')
 P_mul_ = packet('aten', 'mul_')
 P_multiply_ = packet('aten', 'multiply_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_max = return_type('max', ('values', 'indices'))
+R_median = return_type('median', ('values', 'indices'))
+R_min = return_type('min', ('values', 'indices'))
+R_mode = return_type('mode', ('values', 'indices'))
 
 K_mul__Tensor = {}
 def op_mul__Tensor(self, other):
@@ -1458,7 +1467,7 @@ def max(*args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["max"], kwargs["max_values"] = out_tuple('aten::max.unary_out', kwargs.pop("out"), 2)
-    return P_max(*args, **kwargs)
+    return named(R_max, P_max(*args, **kwargs))
 
 
 def max_pool1d(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
@@ -1578,7 +1587,7 @@ def median(input, *args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["values"], kwargs["indices"] = out_tuple('aten::median.dim_values', kwargs.pop("out"), 2)
-        return P_median(input, *args, **kwargs)
+        return named(R_median, P_median(input, *args, **kwargs))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1587,7 +1596,7 @@ def median(input, *args, **kwargs):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return P_median(input)
+        return named(R_median, P_median(input))
     return kernel(ks, input)
 
 
@@ -1605,7 +1614,7 @@ def min(*args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["min"], kwargs["min_indices"] = out_tuple('aten::min.unary_out', kwargs.pop("out"), 2)
-    return P_min(*args, **kwargs)
+    return named(R_min, P_min(*args, **kwargs))
 
 
 def minimum(input, other, *, out=None):
@@ -1644,7 +1653,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     """aten::mode, aten::mode.values"""
     if out is not None:
         values, indices = out_tuple('aten::mode.values', out, 2)
-        return op_mode__values(input, dim, keepdim, values=values, indices=indices)
+        return new_tuple(R_mode, op_mode__values(input, dim, keepdim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
     state = DISPATCH()
@@ -1655,8 +1664,8 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::mode', (input, dim, keepdim))
-    return kernel(ks, input, dim, keepdim)
+        return new_tuple(R_mode, miss('aten::mode', (input, dim, keepdim)))
+    return new_tuple(R_mode, kernel(ks, input, dim, keepdim))
 
 
 def moveaxis(*args, **kwargs):
@@ -1951,7 +1960,7 @@ class methods:
     matrix_power = op_matrix_power
 
     def max(self, *args, **kwargs):
-        return P_max(self, *args, **kwargs)
+        return named(R_max, P_max(self, *args, **kwargs))
 
     maximum = op_maximum
 
@@ -1973,7 +1982,7 @@ class methods:
 
     def median(self, *args, **kwargs):
         if args or kwargs:
-            return P_median(self, *args, **kwargs)
+            return named(R_median, P_median(self, *args, **kwargs))
         state = DISPATCH()
         try:
             ks = self.keys
@@ -1982,17 +1991,29 @@ class methods:
         except (KeyError, AttributeError, TypeError):
             kernel = None
         if kernel is None:
-            return P_median(self)
+            return named(R_median, P_median(self))
         return kernel(ks, self)
 
     def min(self, *args, **kwargs):
-        return P_min(self, *args, **kwargs)
+        return named(R_min, P_min(self, *args, **kwargs))
 
     minimum = op_minimum
 
     mm = op_mm
 
-    mode = op_mode
+    def mode(self, dim=-1, keepdim=False):
+        if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_mode[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_mode, miss('aten::mode', (self, dim, keepdim)))
+        return new_tuple(R_mode, kernel(ks, self, dim, keepdim))
 
     def moveaxis(self, *args, **kwargs):
         return P_moveaxis(self, *args, **kwargs)

@@ -29,6 +29,12 @@ P_not_equal = packet('aten', 'not_equal')
 P_nuclear_norm = packet('aten', 'nuclear_norm')
 P_ne_ = packet('aten', 'ne_')
 P_not_equal_ = packet('aten', 'not_equal_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_nanmedian = return_type('nanmedian', ('values', 'indices'))
+R_nll_loss_forward = return_type('nll_loss_forward', ('output', 'total_weight'))
 
 K_neg = {}
 def op_neg(self):
@@ -1603,7 +1609,7 @@ def nanmedian(input, *args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["values"], kwargs["indices"] = out_tuple('aten::nanmedian.dim_values', kwargs.pop("out"), 2)
-        return P_nanmedian(input, *args, **kwargs)
+        return named(R_nanmedian, P_nanmedian(input, *args, **kwargs))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1612,7 +1618,7 @@ def nanmedian(input, *args, **kwargs):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return P_nanmedian(input)
+        return named(R_nanmedian, P_nanmedian(input))
     return kernel(ks, input)
 
 
@@ -2006,7 +2012,7 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     """aten::nll_loss_forward, aten::nll_loss_forward.output"""
     if out is not None:
         output, total_weight = out_tuple('aten::nll_loss_forward.output', out, 2)
-        return op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight)
+        return new_tuple(R_nll_loss_forward, op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight))
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_forward', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -2019,8 +2025,8 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index))
-    return kernel(ks, input, target, weight, reduction, ignore_index)
+        return new_tuple(R_nll_loss_forward, miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index)))
+    return new_tuple(R_nll_loss_forward, kernel(ks, input, target, weight, reduction, ignore_index))
 
 
 class methods:
@@ -2037,7 +2043,7 @@ class methods:
 
     def nanmedian(self, *args, **kwargs):
         if args or kwargs:
-            return P_nanmedian(self, *args, **kwargs)
+            return named(R_nanmedian, P_nanmedian(self, *args, **kwargs))
         state = DISPATCH()
         try:
             ks = self.keys
@@ -2046,7 +2052,7 @@ class methods:
         except (KeyError, AttributeError, TypeError):
             kernel = None
         if kernel is None:
-            return P_nanmedian(self)
+            return named(R_nanmedian, P_nanmedian(self))
         return kernel(ks, self)
 
     def nanquantile(self, *args, **kwargs):

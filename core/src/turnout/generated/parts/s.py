@@ -12,6 +12,7 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_int, as_ints, as_scalar, as_sequence, as_str,
     miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     NUMBERS, all_ints, binary, check_options, out_tuple, packet, spread, with_requires_grad,
@@ -33,6 +34,13 @@ P_scatter_ = packet('aten', 'scatter_')
 P_squeeze_ = packet('aten', 'squeeze_')
 P_sub_ = packet('aten', 'sub_')
 P_subtract_ = packet('aten', 'subtract_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_slogdet = return_type('slogdet', ('sign', 'logabsdet'))
+R_sort = return_type('sort', ('values', 'indices'))
+R_svd = return_type('svd', ('U', 'S', 'V'))
 
 K_sqrt = {}
 def op_sqrt(self):
@@ -2746,7 +2754,7 @@ def slogdet(input, *, out=None):
     """aten::slogdet, aten::slogdet.out"""
     if out is not None:
         sign, logabsdet = out_tuple('aten::slogdet.out', out, 2)
-        return op_slogdet__out(input, sign=sign, logabsdet=logabsdet)
+        return new_tuple(R_slogdet, op_slogdet__out(input, sign=sign, logabsdet=logabsdet))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2755,8 +2763,8 @@ def slogdet(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::slogdet', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_slogdet, miss('aten::slogdet', (input,)))
+    return new_tuple(R_slogdet, kernel(ks, input))
 
 
 def softmax(input, dim, dtype=None, *, out=None):
@@ -2786,7 +2794,7 @@ def sort(*args, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["values"], kwargs["indices"] = out_tuple('aten::sort.values_stable', kwargs.pop("out"), 2)
-    return P_sort(*args, **kwargs)
+    return new_tuple(R_sort, P_sort(*args, **kwargs))
 
 
 def split(*args, **kwargs):
@@ -3051,7 +3059,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     """aten::svd, aten::svd.U"""
     if out is not None:
         U, S, V = out_tuple('aten::svd.U', out, 3)
-        return op_svd__U(input, some, compute_uv, U=U, S=S, V=V)
+        return new_tuple(R_svd, op_svd__U(input, some, compute_uv, U=U, S=S, V=V))
     if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
     if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
     state = DISPATCH()
@@ -3062,8 +3070,8 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::svd', (input, some, compute_uv))
-    return kernel(ks, input, some, compute_uv)
+        return new_tuple(R_svd, miss('aten::svd', (input, some, compute_uv)))
+    return new_tuple(R_svd, kernel(ks, input, some, compute_uv))
 
 
 def swapaxes(input, axis0, axis1):
@@ -3258,12 +3266,22 @@ class methods:
 
     slice_scatter = op_slice_scatter
 
-    slogdet = op_slogdet
+    def slogdet(self):
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_slogdet[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_slogdet, miss('aten::slogdet', (self,)))
+        return new_tuple(R_slogdet, kernel(ks, self))
 
     softmax = op_softmax__int
 
     def sort(self, *args, **kwargs):
-        return P_sort(self, *args, **kwargs)
+        return new_tuple(R_sort, P_sort(self, *args, **kwargs))
 
     def split(self, *args, **kwargs):
         return P_split(self, *args, **kwargs)
@@ -3395,7 +3413,19 @@ class methods:
             return op_sum_to_size(self, spread(size), **kwargs)
         return op_sum_to_size(self, **kwargs)
 
-    svd = op_svd
+    def svd(self, some=True, compute_uv=True):
+        if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+        if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_svd[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_svd, miss('aten::svd', (self, some, compute_uv)))
+        return new_tuple(R_svd, kernel(ks, self, some, compute_uv))
 
     swapaxes = op_swapaxes
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DTYPES, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     check_options, out_tuple, packet, spread, with_requires_grad,
@@ -22,6 +23,12 @@ P_trapz = packet('aten', 'trapz')
 P_true_divide = packet('aten', 'true_divide')
 P_to = packet('aten', 'to')
 P_true_divide_ = packet('aten', 'true_divide_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_topk = return_type('topk', ('values', 'indices'))
+R_triangular_solve = return_type('triangular_solve', ('solution', 'cloned_coefficient'))
 
 K_tanh = {}
 def op_tanh(self):
@@ -1175,7 +1182,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     """aten::topk, aten::topk.values"""
     if out is not None:
         values, indices = out_tuple('aten::topk.values', out, 2)
-        return op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices)
+        return new_tuple(R_topk, op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices))
     if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
     if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
     if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
@@ -1188,8 +1195,8 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::topk', (input, k, dim, largest, sorted))
-    return kernel(ks, input, k, dim, largest, sorted)
+        return new_tuple(R_topk, miss('aten::topk', (input, k, dim, largest, sorted)))
+    return new_tuple(R_topk, kernel(ks, input, k, dim, largest, sorted))
 
 
 def trace(input, *, out=None):
@@ -1256,7 +1263,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
     """aten::triangular_solve, aten::triangular_solve.X"""
     if out is not None:
         X, M = out_tuple('aten::triangular_solve.X', out, 2)
-        return op_triangular_solve__X(input, A, upper, transpose, unitriangular, X=X, M=M)
+        return new_tuple(R_triangular_solve, op_triangular_solve__X(input, A, upper, transpose, unitriangular, X=X, M=M))
     if upper.__class__ is not bool: upper = as_bool('aten::triangular_solve', 'upper', upper)
     if transpose.__class__ is not bool: transpose = as_bool('aten::triangular_solve', 'transpose', transpose)
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
@@ -1268,8 +1275,8 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::triangular_solve', (input, A, upper, transpose, unitriangular))
-    return kernel(ks, input, A, upper, transpose, unitriangular)
+        return new_tuple(R_triangular_solve, miss('aten::triangular_solve', (input, A, upper, transpose, unitriangular)))
+    return new_tuple(R_triangular_solve, kernel(ks, input, A, upper, transpose, unitriangular))
 
 
 def tril(input, diagonal=0, *, out=None):
@@ -1441,7 +1448,21 @@ class methods:
             return P_to(self)
         return kernel(ks, self, None, None, None, None, False, False, None)
 
-    topk = op_topk
+    def topk(self, k, dim=-1, largest=True, sorted=True):
+        if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
+        if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
+        if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
+        if sorted.__class__ is not bool: sorted = as_bool('aten::topk', 'sorted', sorted)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_topk[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_topk, miss('aten::topk', (self, k, dim, largest, sorted)))
+        return new_tuple(R_topk, kernel(ks, self, k, dim, largest, sorted))
 
     trace = op_trace
 
@@ -1449,7 +1470,20 @@ class methods:
 
     transpose_ = op_transpose_
 
-    triangular_solve = op_triangular_solve
+    def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
+        if upper.__class__ is not bool: upper = as_bool('aten::triangular_solve', 'upper', upper)
+        if transpose.__class__ is not bool: transpose = as_bool('aten::triangular_solve', 'transpose', transpose)
+        if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
+        state = DISPATCH()
+        try:
+            ks = self.keys | A.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_triangular_solve[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_triangular_solve, miss('aten::triangular_solve', (self, A, upper, transpose, unitriangular)))
+        return new_tuple(R_triangular_solve, kernel(ks, self, A, upper, transpose, unitriangular))
 
     tril = op_tril
 
