@@ -34,6 +34,7 @@ ORDER = [
     "stubs",
     "bindings",
     "autograd",
+    "parts",
     "generated",
     "conversions",
     "tensors",
@@ -42,6 +43,9 @@ ORDER = [
     "native",
     "hosting",
     "nn",
+    "fft",
+    "linalg",
+    "special",
     "elements",
     "printing",
     "interop",
@@ -73,6 +77,7 @@ LATE = [
     "numpy",
     "pluggy",
     "re",
+    "scipy",
     "tomllib",
     "typing",
     "yaml",
@@ -88,11 +93,25 @@ def test_import_turnout_loads_nothing_heavy():
     assert not set(LATE) & after
 
 
+def test_using_the_cpu_loads_scipy_only_where_a_kernel_needs_it():
+    program = "import sys, turnout; (turnout.ones(2) + 1).sum(); print('scipy' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
 def test_import_turnout_loads_no_plugin():
     others = [one.module for one in distributions() if one.module != "turnout"]
     program = f"import sys, turnout; print(*(set({others}) & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
+
+
+def test_modules_of_functions_are_loaded_when_they_are_first_used():
+    late = [f"turnout.{name}" for name in ("fft", "linalg", "nn", "special")]
+    loaded = f"print(*(name for name in {late} if name in sys.modules), sep=', ')"
+    program = f"import sys, turnout; {loaded}; {'; '.join(late)}; {loaded}"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == f"\n{', '.join(late)}\n"
 
 
 def test_every_module_of_core_has_a_place_in_the_order():

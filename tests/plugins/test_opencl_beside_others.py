@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -72,22 +70,3 @@ def test_all_three_compute_the_same_step() -> None:
 
     assert np.allclose(step("opencl"), step("cpu"), rtol=1e-5)
     assert step("third") == step("cpu")
-
-
-@pytest.mark.parametrize(("disabled", "left"), [("opencl", "cpu"), ("cpu", "meta")])
-def test_each_is_disabled_by_its_name(disabled: str, left: str) -> None:
-    code = (
-        "import turnout\n"
-        f"x = turnout.ones(2, device='opencl'), turnout.ones(2, device={left!r})\n"
-        f"turnout.config.set(plugins__disable=[{disabled!r}])\n"
-        "try:\n"
-        "    turnout.ones(1, device='opencl')\n"
-        "except turnout.errors.TurnoutError as error:\n"
-        f"    assert {disabled!r} in str(error), error\n"
-        "else:\n"
-        "    raise AssertionError('opencl is there')\n"
-        f"assert turnout.ones(3, device={left!r}).shape == (3,)\n"
-        "turnout.config.unset()\n"
-        "assert turnout.ones(1, device='opencl').tolist() == [1.0]"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from turnout import config as config
 from turnout import errors as errors
+from turnout import parts as parts
 from turnout import plugins as plugins
 from turnout.autograd import enable_grad as enable_grad
 from turnout.autograd import inference_mode as inference_mode
@@ -49,7 +50,6 @@ from turnout.dtypes import uint16 as uint16
 from turnout.dtypes import uint32 as uint32
 from turnout.dtypes import uint64 as uint64
 from turnout.errors import TurnoutError as TurnoutError
-from turnout.generated.functions import *  # noqa: F403 - a module of public functions with its own __all__
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.native import standard
 from turnout.ops import ops as ops
@@ -59,16 +59,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout import amp as amp
     from turnout import autograd as autograd
+    from turnout import fft as fft
     from turnout import func as func
     from turnout import graphs as graphs
     from turnout import library as library
+    from turnout import linalg as linalg
     from turnout import nn as nn
     from turnout import schema as schema
+    from turnout import special as special
     from turnout.amp import autocast as autocast
     from turnout.explanation import explain as explain
     from turnout.factories import as_tensor as as_tensor
     from turnout.factories import tensor as tensor
     from turnout.func import vmap as vmap
+    from turnout.generated.functions import *  # noqa: F403 - a module of public functions with its own __all__
     from turnout.graphs import trace as trace
     from turnout.interop import from_dlpack as from_dlpack
     from turnout.interop import from_numpy as from_numpy
@@ -101,17 +105,20 @@ _LAZY = {
     "as_tensor": "turnout.factories:as_tensor",
     "autocast": "turnout.amp:autocast",
     "explain": "turnout.explanation:explain",
+    "fft": "turnout.fft",
     "from_dlpack": "turnout.interop:from_dlpack",
     "from_numpy": "turnout.interop:from_numpy",
     "func": "turnout.func",
     "graphs": "turnout.graphs",
     "library": "turnout.library",
+    "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
     "manual_seed": "turnout.random:manual_seed",
     "nn": "turnout.nn",
     "result_type": "turnout.shapes.promotion:result_type",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",
+    "special": "turnout.special",
     "tensor": "turnout.factories:tensor",
     "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
@@ -120,13 +127,23 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> object:
+    """What is loaded when it is first used: the names above, and the public functions of operators."""
+    if name == "__all__":
+        return [each for each in __dir__() if not each.startswith("_")]
     path = _LAZY.get(name)
-    if path is None:
-        raise AttributeError(f"module 'turnout' has no attribute {name!r}")
-    from importlib import import_module
+    if path is not None:
+        from importlib import import_module
 
-    module, _, attribute = path.partition(":")
-    found = import_module(module)
-    value = getattr(found, attribute) if attribute else found
+        module, _, attribute = path.partition(":")
+        found = import_module(module)
+        value = getattr(found, attribute) if attribute else found
+    else:
+        value = None if name.startswith("_") else parts.function("turnout", name)
+        if value is None:
+            raise AttributeError(f"module 'turnout' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *parts.names("turnout")})

@@ -9,20 +9,31 @@ from __future__ import annotations
 from turnout.config import LOCK
 from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError, UnknownOperatorError
 from turnout.errors import registry as texts
-from turnout.kernels import BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
+from turnout.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
 from turnout.keys import KEYS, OLD_NAMES, Functionality
 from turnout.operators import Operator, Packet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any, Protocol
 
     from turnout.backends import Backend
     from turnout.keys import KeySpace
     from turnout.operators import Plan
 
     Call = Callable[..., Any]
+
+    class Source(Protocol):
+        """Who defines the operators of a namespace when they are first asked for."""
+
+        defining: set[str]  # names that `define` is busy with, for it asks the registry itself
+
+        def define(self, name: str) -> None:
+            """Define the overloads of one name, and register their kernels; nothing where there are none."""
+
+        def names(self) -> Mapping[str, tuple[str, ...]]:
+            """Packet -> overloads, of all that it can define."""
 
 
 class Registry:
@@ -34,8 +45,10 @@ class Registry:
     def __init__(self, keys: KeySpace, *, follows_config: bool = False) -> None:
         self.keys = keys
         self.lock = LOCK
-        self.operators: dict[str, Operator] = {}
-        self.packets: dict[str, dict[str, Packet]] = {}
+        self._operators: dict[str, Operator] = {}  # those made so far; a source may define more
+        self._packets: dict[str, dict[str, Packet]] = {}
+        self._sources: dict[str, Source] = {}  # namespace -> who defines its operators when they are first asked for
+        self._loaded: set[tuple[str, str]] = set()  # (namespace, packet) that the source has defined
         self.backends: dict[str, Backend] = {}
         self.fallbacks: dict[str, Kernel] = {}
         self.fallbacks_by_key: dict[str, Kernel] = {}
@@ -44,17 +57,85 @@ class Registry:
         self._subscribed = False
         self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
         self.services: dict[str, Any] = {}  # functionality -> what its plugin offers to core's public functions
-        self.generation = 0  # counts changes; what is derived from the registry compares it
         self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
 
     # ---- looking up
 
     def find(self, qualified_name: str) -> Operator:
         """The operator "namespace::name.overload". Raises UnknownOperatorError naming near ones."""
-        op = self.operators.get(_without_default(qualified_name))
+        op = self.get(qualified_name)
         if op is None or not op.is_defined:
             raise UnknownOperatorError(texts.unknown_operator(qualified_name, self))
         return op
+
+    def get(self, qualified_name: str, *, define: bool = True) -> Operator | None:
+        """The operator of that name, or None; undefined where only kernels are known of it.
+
+        `define=False` leaves alone what its source has not defined yet.
+        """
+        name = _without_default(qualified_name)
+        op = self._operators.get(name)
+        if define and (op is None or op.schema_text is None):
+            namespace, _, rest = name.partition("::")
+            self.load(namespace, rest.partition(".")[0])
+            op = self._operators.get(name)
+        return op
+
+    @property
+    def operators(self) -> dict[str, Operator]:
+        """Every operator by name. Asking for it defines those that nobody has used yet: for tools, not for calls."""
+        for namespace in self._sources:
+            self._load_all(namespace)
+        return self._operators
+
+    @property
+    def packets(self) -> dict[str, dict[str, Packet]]:
+        """Every packet by namespace and name; like `operators`, it defines what is not defined yet."""
+        for namespace in self._sources:
+            self._load_all(namespace)
+        return self._packets
+
+    def namespace(self, name: str) -> dict[str, Packet]:
+        """The packets of one namespace by name, all of them defined; empty where there is none."""
+        self._load_all(name)
+        return self._packets.get(name, {})
+
+    # ---- sources: operators that are known by name and defined when they are first used
+
+    def add_source(self, namespace: str, source: Source) -> None:
+        """Let `source` define the operators of a namespace, one packet at a time, when they are first asked for."""
+        with self.lock:
+            self._sources[namespace] = source
+
+    def load(self, namespace: str, name: str) -> None:
+        """Have the source of a namespace define the overloads of one name, if it has any and has not yet."""
+        source = self._sources.get(namespace)
+        if source is None or (namespace, name) in self._loaded:
+            return
+        with self.lock:
+            if (namespace, name) not in self._loaded and name not in source.defining:
+                source.defining.add(name)
+                try:
+                    source.define(name)
+                    self._loaded.add((namespace, name))
+                finally:
+                    source.defining.discard(name)
+
+    def _load_all(self, namespace: str) -> None:
+        source = self._sources.get(namespace)
+        if source is not None:
+            for name in source.names():
+                self.load(namespace, name)
+
+    def knows(self, qualified_name: str) -> bool:
+        """Whether an operator of that name is defined, or would be when asked for."""
+        op = self._operators.get(qualified_name)
+        if op is not None and op.schema_text is not None:
+            return True
+        namespace, _, rest = qualified_name.partition("::")
+        source = self._sources.get(namespace)
+        name, _, overload = rest.partition(".")
+        return source is not None and overload in source.names().get(name, ())
 
     def key_name(self, key: str) -> str:
         """The present name of a key that kernels can be registered at, those of plugins that are not active included.
@@ -72,18 +153,29 @@ class Registry:
 
     def packet(self, namespace: str, name: str) -> Packet | None:
         """All overloads of a name, or None."""
-        return self.packets.get(namespace, {}).get(name)
+        self.load(namespace, name)
+        return self._packets.get(namespace, {}).get(name)
+
+    def packet_handle(self, namespace: str, name: str) -> Packet:
+        """The packet of a name, made where there is none yet, without asking for its overloads.
+
+        Takes no lock: generated modules call it while they are imported, which may happen under the lock in another thread.
+        """
+        packets = self._packets.setdefault(namespace, {})
+        found = packets.get(name)
+        return packets.setdefault(name, Packet(self, namespace, name)) if found is None else found
 
     def dangling(self) -> list[Operator]:
         """Operators with kernels whose schema nobody has defined (yet)."""
         with self.lock:
-            return [op for op in self.operators.values() if not op.is_defined and any(op.kernels.values())]
+            waiting = [op for op in self._operators.values() if any(op.kernels.values())]
+            return [op for op in waiting if not self.knows(op.qualified_name)]
 
     def waiting(self) -> list[tuple[Operator, str]]:
         """Operators and keys of kernels whose key does not exist (yet)."""
         with self.lock:
             is_key = self.keys.universe.is_key
-            return [(op, key) for op in self.operators.values() for key in op.kernels if not is_key(key)]
+            return [(op, key) for op in self._operators.values() for key in op.kernels if not is_key(key)]
 
     def specializer(self, fallback: Kernel) -> Callable[[Operator, str], Any] | None:
         """The function that specialises a fallback per operator and runtime key, if it has one."""
@@ -160,12 +252,11 @@ class Registry:
 
     def changed(self, op: Operator | None = None) -> None:
         """Clear the caches that a change can affect: one operator's, or everything."""
-        self.generation += 1
         if op is not None:
             op.cache.clear()
             return
         self._expand_fallbacks()
-        for each in self.operators.values():
+        for each in self._operators.values():
             each.forget_specializations()
             each.cache.clear()
 
@@ -174,7 +265,7 @@ class Registry:
 
         def change(kept: tuple[Any, ...], added: tuple[Any, ...] = ()) -> None:
             self.instruments = (*kept, *added)
-            for each in self.operators.values():
+            for each in self._operators.values():
                 each.cache.clear()
 
         def undo() -> None:
@@ -204,27 +295,33 @@ class Registry:
 
     def operator(self, qualified_name: str) -> Operator:
         """The operator of that name, made as an undefined one when it is new: impl before define waits in it."""
-        op = self.operators.get(qualified_name)
+        op = self._operators.get(qualified_name)
         if op is None:
-            op = self.operators[qualified_name] = Operator(self, qualified_name)
+            op = self._operators[qualified_name] = Operator(self, qualified_name)
         return op
+
+    def add(self, op: Operator) -> None:
+        """Put an operator that was made for a definition where it is found by name."""
+        self._operators[op.qualified_name] = op
+
+    def discard(self, op: Operator) -> None:
+        """Forget an operator that is neither defined nor has kernels."""
+        if op.schema_text is None and not any(op.kernels.values()):
+            self._operators.pop(op.qualified_name, None)
 
     def attach(self, op: Operator) -> None:
         """Put a defined operator into its packet."""
-        packets = self.packets.setdefault(op.namespace, {})
-        packet = packets.get(op.name)
-        if packet is None:
-            packet = packets[op.name] = Packet(self, op.namespace, op.name)
-        packet.overloads[op.overload] = op
+        packet = self.packet_handle(op.namespace, op.name)
+        packet.attached[op.overload] = op
         packet.changed()
 
     def detach(self, op: Operator) -> None:
         """Take an operator out of its packet, and an empty packet out of its namespace."""
-        packet = self.packets[op.namespace][op.name]
-        packet.overloads.pop(op.overload, None)
+        packet = self._packets[op.namespace][op.name]
+        packet.attached.pop(op.overload, None)
         packet.changed()
-        if not packet.overloads:
-            del self.packets[op.namespace][op.name]
+        if not packet.attached:
+            del self._packets[op.namespace][op.name]
 
     def on_device(self, op: Operator, plan: Plan, call: Call) -> Call:
         """A backend slot's callable with the device check and guard that its key set and backend need."""
@@ -289,12 +386,12 @@ class Library:
             schema = f"{namespace or self.name}::{schema}"
         qualified = schema[: schema.index("(")] if trusted else self._checked_name(schema)
         with registry.lock:
-            op = registry.operators.get(qualified) or Operator(registry, qualified)
-            if op.is_defined:
+            op = registry.get(qualified) or Operator(registry, qualified)
+            if op.schema_text is not None:
                 raise ConflictError(texts.defined_twice(op, self))
             if not trusted:
                 self._check_definition(op, schema)
-            registry.operators[qualified] = op
+            registry.add(op)
             op.schema_text = schema
             op.tags = tuple(tags)
             op.defined_by = self
@@ -331,8 +428,7 @@ class Library:
     def _undefine(self, op: Operator) -> None:
         self.registry.detach(op)
         op.undefine()
-        if not any(op.kernels.values()):
-            self.registry.operators.pop(op.qualified_name, None)
+        self.registry.discard(op)
 
     # ---- kernels
 
@@ -367,8 +463,9 @@ class Library:
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
-            known = registry.operators.get(qualified)
-            if known is not None and known.is_defined and _has_signature(kernel):
+            # A backend's table has hundreds of rows, at its own key, where no source has a kernel: they define nothing.
+            known = registry.get(qualified, define=form != ARRAY or key not in registry.backends)
+            if known is not None and _has_signature(kernel) and known.is_defined:
                 from turnout.schema.kernels import check_kernel_signature
 
                 check_kernel_signature(fn, known.schema, with_keyset=with_keyset)
@@ -385,8 +482,7 @@ class Library:
         stack.remove(kernel)
         if not stack:
             del op.kernels[key]
-        if not op.is_defined and not op.kernels:
-            self.registry.operators.pop(op.qualified_name, None)
+        self.registry.discard(op)
         self.registry.changed(op)
 
     def fallback(

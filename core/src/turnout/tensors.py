@@ -386,6 +386,12 @@ class Tensor(TensorMethods, Conversions):
 
         return interop.dlpack_device(self)
 
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        from turnout import interop
+
+        return interop.cuda_array(self)
+
     def __getitem__(self, index: Any) -> Tensor:
         from turnout import indexing
 
@@ -443,11 +449,9 @@ class Tensor(TensorMethods, Conversions):
         return format(self.item(), spec) if self.shape == () and spec else repr(self)
 
     def __copy__(self) -> Tensor:
-        made = self.new_alias(self.array, self.storage_offset())
-        made.set_gmask(self.gmask)
-        if self.gmask:
-            made.node = self.node
-        return made
+        from turnout import serialization
+
+        return serialization.shallow_copy(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         from turnout import serialization

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from turnout.native.model import NativeFunction, NativeFunctions
 from turnout.schema.model import Argument
@@ -11,6 +11,12 @@ from turnout.stubs import STUB_GLOBALS, python_name
 
 # python_module -> the namespace of its functions.
 MODULES = {"": "functions", "nn": "nn_functional", "linalg": "linalg", "fft": "fft", "special": "special"}
+
+# python_module -> the module in which users find its functions under their names.
+HOMES = {
+    "": "turnout", "nn": "turnout.generated.nn_functional", "linalg": "turnout.linalg", "fft": "turnout.fft",
+    "special": "turnout.special",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,12 @@ class Packet:
     name: str
     bases: tuple[NativeFunction, ...]
     outs: tuple[NativeFunction, ...] = ()
+    module: str = ""
+
+    @property
+    def public_name(self) -> str:
+        """What its function or method is called: `det` for `linalg_det` of python_module linalg."""
+        return python_name(self.name.removeprefix(f"{self.module}_") if self.module else self.name)
 
     @property
     def all(self) -> tuple[NativeFunction, ...]:
@@ -70,7 +82,7 @@ def function_packets(functions: NativeFunctions, module: str) -> list[Packet]:
         f for f in functions
         if is_public(f) and "function" in f.variants and ((f.base or f).python_module or "") == module
     )  # fmt: skip
-    return [packet for packet in _packets(found) if packet.bases]
+    return [replace(packet, module=module) for packet in _packets(found) if packet.bases]
 
 
 def method_packets(functions: NativeFunctions) -> list[Packet]:
@@ -155,13 +167,3 @@ def same_inputs(base: NativeFunction, out: NativeFunction) -> bool:
     options = base.schema.tensor_options
     own = [(a.name, str(a.type), a.kwarg_only) for a in base.schema.arguments if a not in options]
     return own == [(a.name, str(a.type), a.kwarg_only) for a in out.schema.arguments if not a.is_out]
-
-
-def used_stubs(packets: Iterable[Packet]) -> Iterator[NativeFunction]:
-    """The functions of packets, once each."""
-    seen = set()
-    for packet in packets:
-        for function in packet.all:
-            if function.qualified_name not in seen:
-                seen.add(function.qualified_name)
-                yield function

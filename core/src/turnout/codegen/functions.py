@@ -7,59 +7,47 @@ inline and go to the packet when it misses; the rest call the packet.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from turnout.codegen.catalogue import (
+    HOMES,
     Packet,
-    cache_name,
-    function_packets,
     has_more_positional,
     identifier,
     int_list_spreads,
     lead,
     same_inputs,
-    used_stubs,
 )
 from turnout.codegen.source import call, header, imports, inlined, public_schema
-from turnout.native.model import NativeFunction, NativeFunctions
-from turnout.stubs import STUB_GLOBALS, default_source, python_name
+from turnout.native.model import NativeFunction
+from turnout.stubs import default_source, python_name
 
 _BINDINGS = (
-    "all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread", "with_requires_grad",
+    "NUMBERS", "all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread", "with_requires_grad",
 )  # fmt: skip
 
 _TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
 
 
-def functions_text(functions: NativeFunctions, module: str, source: str) -> str:
-    """The functions of one python_module."""
-    packets = function_packets(functions, module)
-    lines = [header(_TITLES.get(module, f"The functions of `turnout.{module}`."), source)]
-    lines += functions_lines(packets, "turnout.generated.operators")
-    return "\n".join(lines) + "\n"
+def functions_text(module: str, source: str) -> str:
+    """The module that has the functions of one python_module; they stand in the parts."""
+    title = _TITLES.get(module, f"The functions of `turnout.{module}`.")
+    lines = [header(title, source), "from turnout.parts import functions_of", ""]
+    return "\n".join([*lines, f"__getattr__, __dir__ = functions_of(globals(), {HOMES[module]!r})"]) + "\n"
 
 
-def functions_lines(packets: list[Packet], operators: str = "") -> list[str]:
-    """Functions with what they import; `operators` is the module of the stubs, "" for this one."""
-    body: list[str] = []
-    for packet in packets:
-        body += ["", "", *function_source(packet)]
-    lines = [*preamble(packets, body, operators), *body]
-    return [*lines, "", "", f"__all__ = {[python_name(p.name) for p in packets]!r}"]
+def functions_lines(packets: list[Packet]) -> list[str]:
+    """Functions, one after the other."""
+    return [line for packet in packets for line in ["", "", *function_source(packet)]]
 
 
-def preamble(packets: list[Packet], body: list[str], operators: str) -> list[str]:
-    """Imports of what the body uses, and the packets it calls."""
+def preamble(packets: Iterable[Packet], body: list[str]) -> list[str]:
+    """Imports of what functions and methods use besides stubs, and the packets they call."""
     used = set(re.findall(r"\w+", "\n".join(body)))
-    called = [p for p in packets if packet_name(p) in used]
-    names = [*_BINDINGS, "packet"] if called else list(_BINDINGS)
-    lines = imports("turnout.bindings", [n for n in dict.fromkeys(names) if n in used or (n == "packet" and called)])
-    if operators:
-        lines += imports("turnout.calling", [n for n in STUB_GLOBALS if n in used])
-        stubs = list(used_stubs(packets))
-        lines += imports(operators, [f"{identifier(f)} as {stub_name(f)}" for f in stubs if stub_name(f) in used])
-        lines += imports(operators, [cache_name(f) for f in stubs if cache_name(f) in used])
-    lines += ["", *(f"{packet_name(p)} = packet({p.namespace!r}, {p.name!r})" for p in called)] if called else []
-    return lines
+    called = {packet_name(p): p for p in packets if packet_name(p) in used}
+    names = [n for n in _BINDINGS if n in used or (n == "packet" and called)]
+    packets_called = [f"{name} = packet({p.namespace!r}, {p.name!r})" for name, p in called.items()]
+    return [*imports("turnout.bindings", names), *([""] if called else []), *packets_called]
 
 
 def stub_name(function: NativeFunction) -> str:
@@ -76,7 +64,7 @@ def function_source(packet: Packet) -> list[str]:
     """One public function; those that make tensors from options take `requires_grad` as well."""
     lines = _function_source(packet)
     if any(f.schema.tensor_options for f in packet.bases):
-        at = next(i for i, line in enumerate(lines) if line.startswith(f"def {python_name(packet.name)}("))
+        at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
         lines.insert(at, "@with_requires_grad")
     return lines
 
@@ -101,7 +89,7 @@ def _doc(packet: Packet) -> str:
 
 
 def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) -> list[str]:
-    name = python_name(packet.name)
+    name = packet.public_name
     schema = public_schema(base.schema)
     prologue = [_doc(packet)]
     signature = None
@@ -136,7 +124,7 @@ def _out_call(base: NativeFunction, out: NativeFunction) -> list[str]:
 def _spread(packet: Packet, base: NativeFunction, signature: str | None, prologue: list[str]) -> list[str]:
     """zeros(2, 3): the one positional argument is an int list."""
     size = python_name(base.schema.positional[0].name)
-    name = python_name(packet.name)
+    name = packet.public_name
     lines = inlined(base, "_" + name, base.schema, signature=signature, prologue=prologue)
     return [
         *lines,
@@ -156,7 +144,7 @@ def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
     fixes = ["    " + line for line in _keyword_fixes(packet)]
     prologue = [_doc(packet), prologue[0], *fixes, *prologue[1:]]
     return inlined(
-        main, python_name(packet.name), schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
+        main, packet.public_name, schema, signature=signature, prologue=prologue, miss=miss, drop_keywords=True
     )
 
 
@@ -170,7 +158,7 @@ def lead_parts(packet: Packet, main: NativeFunction, names: list[str]) -> tuple[
 
 
 def _general(packet: Packet) -> list[str]:
-    lines = [f"def {python_name(packet.name)}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
+    lines = [f"def {packet.public_name}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
     renames = any(f.schema.self_argument is not None for f in packet.all)
     clash = any(a.name == "input" for f in packet.all for a in f.schema.arguments)
     fixes = _keyword_fixes(packet)

@@ -53,7 +53,7 @@ def functions_stub(functions: NativeFunctions, module: str, source: str) -> str:
             int_list_spreads(packet, method=False) if all(f.schema.self_argument is None for f in packet.bases) else ""
         )
         lines += overloads(packet, method=False, spread=spread)
-    lines += ["", f"__all__ = {[python_name(p.name) for p in packets]!r}"]
+    lines += ["", f"__all__ = {[p.public_name for p in packets]!r}"]
     return "\n".join(lines) + "\n"
 
 
@@ -65,14 +65,13 @@ def methods_stub(functions: NativeFunctions, source: str) -> str:
         if packet.name not in special:
             body += overloads(packet, method=True, spread=int_list_spreads(packet, method=True))
     for name in special:
-        if name == "__hash__":
-            body.append("def __hash__(self) -> _int: ...")
-        elif name in ("__eq__", "__ne__"):
+        if name in ("__eq__", "__ne__"):
             body.append(f"def {name}(self, other: object) -> Tensor: ...")
         elif name in BINARY or name.startswith("__r"):
             body.append(f"def {name}(self, other: Tensor | _complex) -> Tensor: ...")
         else:
             body.append(f"def {name}(self) -> Tensor: ...")
+    body.append("def __hash__(self) -> _int: ...")
     lines = [header("Methods of tensors.", source), "class TensorMethods:", "    __slots__ = ()", *indented(body)]
     return "\n".join(lines) + "\n"
 
@@ -82,12 +81,12 @@ def tables_stub(source: str) -> dict[str, str]:
     return {
         "operators.pyi": header("Operators.", source)
         + """
-OPERATORS: tuple[
-    tuple[_str, Callable[..., Any], dict[_int, Callable[..., Any]], tuple[_str, ...], _bool, _bool], ...
-]
-KERNELS: tuple[tuple[_str, _str, _str], ...]
-
 def __getattr__(name: _str) -> Any: ...
+""",
+        "names.pyi": header("Names.", source)
+        + """
+OPERATORS: dict[_str, tuple[_str, ...]]
+FUNCTIONS: dict[_str, tuple[_str, ...]]
 """,
         "groups.pyi": header("Groups.", source)
         + """
@@ -151,7 +150,7 @@ def _signature(packet: Packet, f: NativeFunction, method: bool, out: str, spread
         more.append("requires_grad: _bool = ...")
     if more:
         parts += more if star else ["*", *more]
-    return f"def {python_name(packet.name)}({', '.join(parts)}) -> {returns_text(f.schema)}: ..."
+    return f"def {packet.public_name}({', '.join(parts)}) -> {returns_text(f.schema)}: ..."
 
 
 def accepted_text(type: Type) -> str:

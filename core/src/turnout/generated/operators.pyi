@@ -10,9 +10,4 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
 
-OPERATORS: tuple[
-    tuple[_str, Callable[..., Any], dict[_int, Callable[..., Any]], tuple[_str, ...], _bool, _bool], ...
-]
-KERNELS: tuple[tuple[_str, _str, _str], ...]
-
 def __getattr__(name: _str) -> Any: ...

@@ -28,8 +28,13 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
     return tuple(grid)
 
 
-def _tuple_of(indices: Any) -> tuple[Any, ...]:
-    """The optional index tensors of `index`: None is a whole dim."""
+def _tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """The optional index tensors of `index`: None is a whole dim. Raises IndexError where the array module would wrap around."""
+    if getattr(xp, "wraps_indices", False):
+        for index, length in zip(indices, shape, strict=False):
+            if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
+                wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
+                raise IndexError(f"index {wrong} is out of bounds for a dimension of size {length}")
     return tuple(slice(None) if index is None else index for index in indices)
 
 
@@ -45,7 +50,7 @@ def selecting(xp: Any) -> Table:
     """Reading by index."""
 
     def index(self: Any, indices: Any, out: Any) -> Any:
-        return store(xp, out, self[_tuple_of(indices)])
+        return store(xp, out, self[_tuple_of(xp, indices, self.shape)])
 
     def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:
         if not self.shape:
@@ -77,12 +82,13 @@ def scattering(xp: Any) -> Table:
     """Writing by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
 
     def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
+        places = _tuple_of(xp, indices, self.shape)
         if out is not self:
             store(xp, out, self)
         if accumulate:
-            xp.add.at(out, _tuple_of(indices), values)
+            xp.add.at(out, places, values)
         else:
-            out[_tuple_of(indices)] = values
+            out[places] = values
         return out
 
     def start(name: str, self: Any, dim: int, index: Any, out: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -7,5 +7,7 @@
 | `kernels` | from a policy to the kernel of one operator |
 | `casts` | which tensors are cast, and the cache of casts |
 | `contexts` | the state of this context: dtypes, the cache |
+| `scaling` | `GradScaler` |
+| `functions` | `custom_fwd`, `custom_bwd` |
 | `service` | what `turnout.amp` offers |
 """

@@ -10,19 +10,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import DType, float32
+from turnout.errors import DTypeError
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.keys import AUTOCAST, KEYS
 from turnout.registry import REGISTRY, tensors_in
 from turnout.state import DISPATCH
 from turnout.tensors import Tensor
-from turnout_autocast import rules
+from turnout_autocast import errors, rules
 from turnout_autocast.casts import cast, is_eligible, promoted
 from turnout_autocast.contexts import SETTINGS, get_autocast_dtype
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
 
-    Policy = Callable[[list[Any]], None]
+    Policy = Callable[
+        [list[Any]], Operator | None
+    ]  # changes the arguments; returns the operator to call in place of this one
 
 
 def specialize(op: Operator, key: str) -> Any:
@@ -31,7 +34,8 @@ def specialize(op: Operator, key: str) -> Any:
     policy = rules.rules_of(device_type).get(_short(op)) if op.namespace == "aten" else None
     if policy is None:
         return FALLTHROUGH
-    return Kernel(_kernel(op, key, _POLICIES[policy](op, device_type)), INTERNAL, label=f"autocast to {policy}")
+    label = "autocast refuses" if policy == rules.REFUSED else f"autocast to {policy}"
+    return Kernel(_kernel(op, key, _POLICIES[policy](op, device_type)), INTERNAL, label=label)
 
 
 def _short(op: Operator) -> str:
@@ -46,8 +50,8 @@ def _kernel(op: Operator, key: str, policy: Policy) -> Callable[..., Any]:
         include, keep = DISPATCH.get()
         token = DISPATCH.set((include & off, keep))
         try:
-            policy(values)
-            return op.call_boxed(tuple(values))
+            instead = policy(values)
+            return (instead or op).call_boxed(tuple(values))
         finally:
             DISPATCH.reset(token)
 
@@ -101,11 +105,32 @@ def _promote(op: Operator, device_type: str) -> Policy:
     return cast_to_widest
 
 
+def _float32_overload(op: Operator, device_type: str) -> Policy:
+    overload = rules.OVERLOADS[_short(op)]
+
+    def append_float32(values: list[Any]) -> Operator | None:
+        if not is_eligible(values[0], device_type):
+            return None
+        values.append(float32)
+        return REGISTRY.find(f"aten::{overload}")
+
+    return append_float32
+
+
+def _refused(op: Operator, device_type: str) -> Policy:
+    def refuse(values: list[Any]) -> None:
+        raise DTypeError(errors.refused(op.qualified_name, device_type))
+
+    return refuse
+
+
 _POLICIES: dict[str, Callable[[Operator, str], Policy]] = {
     rules.LOWER: _lower,
     rules.FLOAT32: _float32,
     rules.FLOAT32_RESULT: _float32_result,
+    rules.FLOAT32_OVERLOAD: _float32_overload,
     rules.PROMOTE: _promote,
+    rules.REFUSED: _refused,
 }
 
 

@@ -11,7 +11,9 @@ from turnout.tensors import Tensor
 from turnout_autocast import errors
 from turnout_autocast.casts import promoted
 from turnout_autocast.contexts import clear_autocast_cache, enter, get_autocast_dtype, is_autocast_cache_enabled
+from turnout_autocast.functions import custom_bwd, custom_fwd
 from turnout_autocast.kernels import cast_value
+from turnout_autocast.scaling import GradScaler
 
 
 def cached_cast(dtype: DType, value: Any, device_type: str | None = None) -> Any:
@@ -56,9 +58,12 @@ def _require_floating(what: str, dtype: Any) -> None:
 
 
 __all__ = [
+    "GradScaler",
     "cached_cast",
     "cached_cast_all",
     "clear_autocast_cache",
+    "custom_bwd",
+    "custom_fwd",
     "enter",
     "get_autocast_dtype",
     "is_autocast_cache_enabled",

@@ -9,16 +9,16 @@ from turnout.devices import Device, device
 from turnout.errors import DTypeError
 from turnout.hosting import on_host
 from turnout.native.wrappers import Row
-from turnout_opencl import losses, matrices, moving, pointwise, reductions
+from turnout_opencl import losses, matrices, moving, pointwise, reductions, sorting
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
-MODULES = (pointwise, reductions, matrices, losses, moving)
+MODULES = (pointwise, reductions, matrices, losses, moving, sorting)
 
 
 def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
     """Operator -> row. Without the host, dtypes that have no kernel are a DTypeError."""
-    table: dict[str, Any] = dict(moving.PLAIN)
+    table: dict[str, Any] = moving.PLAIN | sorting.PLAIN
     for module in MODULES:
         assert not table.keys() & module.KERNELS.keys(), f"{module.__name__} repeats a row"
         for name, row in module.KERNELS.items():

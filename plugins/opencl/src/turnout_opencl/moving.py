@@ -41,11 +41,14 @@ def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *,
     return made
 
 
-def take(source: ClArray, source_strides: Ints, found: ClArray, found_strides: Ints, out: ClArray) -> None:
-    """out[i] = source at its own position plus found[i]."""
+def take(
+    source: ClArray, source_strides: Ints, found: ClArray, found_strides: Ints, out: ClArray, *, step: int = 1
+) -> None:
+    """out[i] = source at its own position plus found[i] * step."""
     call, count = packed(
-        0, out.shape, (out.strides, source_strides, found_strides), (out.offset, source.offset, found.offset)
-    )
+        0, out.shape, (out.strides, source_strides, found_strides), (out.offset, source.offset, found.offset),
+        extra=(step,),
+    )  # fmt: skip
     out.place.start("move", out.dtype, "take", call, (out.buffer, source.buffer, found.buffer), count)
 
 

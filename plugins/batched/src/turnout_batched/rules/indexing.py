@@ -73,6 +73,30 @@ def index_add(
     return (aten.squeeze__dim(made, 1) if added else made), 0
 
 
+@family
+def searchsorted(
+    call: Any,
+    size: int,
+    dims: Dims,
+    sequence: Tensor,
+    self: Tensor,
+    out_int32: bool,
+    right: bool,
+    side: Any,
+    sorter: Any,
+) -> tuple[Tensor, int]:
+    """One sequence serves all values of an example, or each row of them has its own."""
+    if dims[0] is None and dims[5] is None and logical_ndim(sequence, None) == 1:
+        return call(sequence, self, out_int32, right, side, sorter), dims[1]
+    rows = front(sequence, dims[0], size)
+    order = sorter if sorter is None else front(sorter, dims[5], size)
+    values = front(self, dims[1], size)
+    shape = values.array.shape
+    if len(rows.array.shape) == 2:
+        values = aten.reshape(values, (size, -1) if size else (0, 0))
+    return aten.view(call(rows, values, out_int32, right, side, order), shape), 0
+
+
 # ---- x[i, j]
 
 

@@ -23,6 +23,15 @@ def resized(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints) -> tupl
     return call(x, (size, *inferred_shape(shape, numel(own)))), 0
 
 
+@family
+def of_dtype(call: Any, size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
+    """view(dtype): another size of element changes the last dim, which an example must have."""
+    if dtype.itemsize == self.dtype.itemsize:
+        return call(self, dtype), dims[0]
+    x = front(self, dims[0], size)
+    return call(x if len(x.array.shape) > 1 else aten.select__int(x, 0, 0), dtype), 0
+
+
 def transpose(size: int, dims: Dims, self: Tensor, dim0: int, dim1: int) -> tuple[Tensor, int]:
     x = front(self, dims[0], size)
     n = len(x.array.shape) - 1

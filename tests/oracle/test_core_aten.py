@@ -1,0 +1,87 @@
+"""PyTorch's Core ATen operators, called as operators: values, dtypes, shapes, and Meta's answer, in seven dtypes."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from op_db import bridge, core, judging, known  # noqa: E402
+
+import turnout  # noqa: E402
+
+RANDOM = {"bernoulli", "native_dropout", "normal_functional", "rand", "randn", "randint", "randperm", "uniform"}
+EMPTY = {"empty.memory_format", "empty_strided", "resize_"}
+
+
+def operator(name):
+    base, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, base), overload or "default"), bridge._operator(base, overload or "default")
+
+
+def test_every_core_operator_is_called():
+    assert [n for n in core.operators() if not any(core.calls(n, dtype) for dtype in core.DTYPES)] == []
+
+
+@pytest.mark.parametrize("dtype", core.DTYPES)
+@pytest.mark.parametrize("name", core.operators())
+def test_a_core_operator_gives_what_torch_gives(name, dtype):
+    difference = verdict(name, dtype)
+    reason = known.reason("core", name, dtype)
+    if reason is None:
+        assert difference is None, difference
+    else:
+        assert difference is not None, f"passes now: take {name} {dtype} out of exceptions.toml"
+
+
+def verdict(name, dtype):
+    """The first difference in words, or None; calls that PyTorch refuses say nothing."""
+    theirs = operator(name)[0]
+    for call in core.calls(name, dtype):
+        args, kwargs = core.kept((call.args, call.kwargs))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = theirs(*args, **kwargs)
+            except (RuntimeError, NotImplementedError, TypeError):
+                continue
+            try:
+                found = operator(name)[1](*bridge.here(call.args), **bridge.here(call.kwargs))
+                meta = run_on_meta(name, call)
+            except bridge.Missing as error:
+                return f"missing {error}"
+            except Exception as error:  # noqa: BLE001 - whatever it raises is the verdict
+                return f"{call}: raises {type(error).__name__}: {error}"
+        difference = same(name, dtype, expected, found) or (meta is not None and agree(found, meta))
+        if difference:
+            return f"{call}: {difference}"
+    return None
+
+
+def run_on_meta(name, call):
+    try:
+        return operator(name)[1](*bridge.here(call.args, "meta"), **bridge.here(call.kwargs, "meta"))
+    except turnout.errors.NoDataError:
+        return None
+
+
+class Named:
+    """What `judging.compare` asks of an OpInfo."""
+
+    def __init__(self, name):
+        base = name.partition(".")[0]
+        self.name = "randn" if base in RANDOM else "empty" if name in EMPTY else base
+        self.decorators = [d for info in judging.INFOS if info.aten_name == base for d in info.decorators]
+
+
+def same(name, dtype, expected, found):
+    return judging.compare(Named(name), getattr(torch, dtype), expected, found)
+
+
+def agree(cpu, meta):
+    for here, there in zip(judging._tensors(cpu), judging._tensors(meta), strict=True):
+        if (here.shape, here.dtype) != (there.shape, there.dtype):
+            return f"on meta {there.dtype} {tuple(there.shape)}, on cpu {here.dtype} {tuple(here.shape)}"
+    return None
