@@ -20,7 +20,13 @@ _BAGS = ("sum", "mean", "max")
 
 
 def _dropped(
-    name: str, input: Tensor, p: float, training: bool, inplace: bool, plain: Callable[..., Any], writing: Callable[..., Any]
+    name: str,
+    input: Tensor,
+    p: float,
+    training: bool,
+    inplace: bool,
+    plain: Callable[..., Any],
+    writing: Callable[..., Any],
 ) -> Tensor:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"{name}: p must lie between 0 and 1, got {p}")
@@ -35,9 +41,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """For selu: dropped elements take its lowest value, and mean and variance stay."""
-    return _dropped(
-        "alpha_dropout", input, p, training, inplace, _functions.alpha_dropout, _functions.alpha_dropout_
-    )
+    return _dropped("alpha_dropout", input, p, training, inplace, _functions.alpha_dropout, _functions.alpha_dropout_)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:

@@ -78,7 +78,12 @@ def nll_loss(
 
 
 def multi_margin_loss(
-    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The mean over the other classes i of max(0, margin - x[t] + x[i]) ** p, for [N, C] and class indices [N]; p is 1 or 2.
 
@@ -177,7 +182,11 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
 ) -> Tensor:
     """The same of sigmoid(input), without overflow; `pos_weight` counts positive targets so many times.
 
@@ -201,7 +210,12 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 
 
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
 ) -> Tensor:
     """exp(x) - t x, or x - t log(x + eps) without `log_input`; `full` adds Stirling's approximation of log(t!)."""
     number = _reduction("poisson_nll_loss", reduction)

@@ -58,9 +58,7 @@ def batch_norm(
     """
     if training and input.ndim >= 2:
         _more_than_one("batch_norm", input.shape)
-    return _functions.batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps, False
-    )
+    return _functions.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, False)
 
 
 def instance_norm(

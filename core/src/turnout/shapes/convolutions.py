@@ -75,9 +75,7 @@ def convolution(
     for n, k, s, p, d, e in zip(shape[2:], kernel[2:], steps, pads, gaps, extra, strict=True):
         if transposed:
             if e >= s and e >= d:
-                raise ShapeError(
-                    f"convolution: output_padding {e} must be smaller than stride {s} or dilation {d}"
-                )
+                raise ShapeError(f"convolution: output_padding {e} must be smaller than stride {s} or dilation {d}")
             length = (n - 1) * s - 2 * p + d * (k - 1) + e + 1
         else:
             length = positions(n, k, s, p, d)

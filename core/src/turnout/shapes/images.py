@@ -64,9 +64,7 @@ def upsample3d(self: Tensor, output_size: Sequence[int], *rest: object) -> Out:
     return _upsampled("upsample3d", 3, self, output_size)
 
 
-def upsample_backward(
-    grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: object
-) -> Out:
+def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_size: Sequence[int], *rest: object) -> Out:
     """The gradient with respect to the input, in `input_size`."""
     shape = grad_output.array.shape
     wanted = (*input_size[:2], *output_size)

@@ -147,7 +147,7 @@ def _avg_pool(
     ceil_mode: bool,
     divisor: int | None,
 ) -> Out:
-    if self.dtype.category < FLOAT and self.dtype is not int64 or self.dtype.category == COMPLEX:
+    if (self.dtype.category < FLOAT and self.dtype is not int64) or self.dtype.category == COMPLEX:
         raise DTypeError(f"{name} is not defined for {self.dtype.name} tensors")
     if divisor == 0:
         raise ShapeError(f"{name}: divisor_override must not be 0")
@@ -172,13 +172,9 @@ def _avg_pool_backward(name: str, ndim: int, grad_output: Tensor, self: Tensor, 
 
 def _like_self(name: str, grad_output: Tensor, self: Tensor, wanted: Ints) -> Out:
     if grad_output.array.shape != wanted:
-        raise ShapeError(
-            f"{name}: 'grad_output' must have shape {list(wanted)}, got {list(grad_output.array.shape)}"
-        )
+        raise ShapeError(f"{name}: 'grad_output' must have shape {list(wanted)}, got {list(grad_output.array.shape)}")
     if grad_output.dtype is not self.dtype:
-        raise DTypeError(
-            f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}"
-        )
+        raise DTypeError(f"{name}: 'grad_output' must have dtype {self.dtype.name}, got {grad_output.dtype.name}")
     return Out(self.array.shape, self.dtype)
 
 

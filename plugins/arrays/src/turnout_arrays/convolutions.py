@@ -62,9 +62,7 @@ def places(offset: Ints, counts: Ints, stride: Ints, dilation: Ints) -> tuple[An
 def convolution(xp: Any) -> Any:
     """The kernel for an array module."""
 
-    def forward(
-        x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> None:
+    def forward(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
         ndim = x.ndim - 2
         x = padded(xp, x, padding, padding)
         kernel, counts = weight.shape[2:], made.shape[2:]
@@ -104,9 +102,7 @@ def convolution(xp: Any) -> Any:
                 part = x[image][places(offset, made.shape[2:], stride, dilation)]
                 made[image] += part * scale[:, at].reshape(-1, *last)
 
-    def transposed(
-        x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> None:
+    def transposed(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
         """The adjoint: every input element adds its multiple of the kernel to the output."""
         n, c = x.shape[:2]
         kernel, counts = weight.shape[2:], x.shape[2:]
@@ -148,7 +144,9 @@ def im2col(xp: Any) -> Any:
     def kernel(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
         size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
         x = padded(xp, self, pads, pads)
-        counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True))
+        counts = tuple(
+            (n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True)
+        )
         return store(xp, out, windows(xp, x, size, counts, steps, gaps).reshape(out.shape))
 
     return kernel

@@ -93,7 +93,14 @@ def max_pool(xp: Any, ndim: int) -> Any:
 
 
 def _divisors(
-    xp: Any, lengths: Ints, kernel: Ints, counts: Ints, stride: Ints, padding: Ints, count_include_pad: bool, override: Any
+    xp: Any,
+    lengths: Ints,
+    kernel: Ints,
+    counts: Ints,
+    stride: Ints,
+    padding: Ints,
+    count_include_pad: bool,
+    override: Any,
 ) -> Any:
     """What each window's sum is divided by: a number, or an array over the positions."""
     if override is not None:
@@ -237,9 +244,7 @@ def fractional_max_pool(xp: Any, ndim: int) -> Any:
         found[:, -1] = last
         return found
 
-    def kernel(
-        self: Any, kernel_size: Any, output_size: Any, random_samples: Any, out: Any, indices: Any
-    ) -> None:
+    def kernel(self: Any, kernel_size: Any, output_size: Any, random_samples: Any, out: Any, indices: Any) -> None:
         size = spread(kernel_size, ndim)
         x, samples = widen(xp, self), widen(xp, random_samples)
         lengths, counts = x.shape[-ndim:], out.shape[-ndim:]

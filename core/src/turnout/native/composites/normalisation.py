@@ -90,7 +90,9 @@ def rms_norm(
     x = _in(input, computed)
     dims = tuple(range(-len(normalized_shape), 0))
     square = aten.mean__dim(aten.mul__Tensor(x, x), dims, True)
-    made: Tensor = aten.mul__Tensor(x, aten.rsqrt(aten.add__Scalar(square, _EPS.get(computed, 2.0**-23) if eps is None else eps)))
+    made: Tensor = aten.mul__Tensor(
+        x, aten.rsqrt(aten.add__Scalar(square, _EPS.get(computed, 2.0**-23) if eps is None else eps))
+    )
     if weight is not None:
         made = aten.mul__Tensor(made, weight)
     return _in(made, input.dtype)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def _reflected(x: Tensor, dim: int, count: int, behind: bool) -> Tensor:
     """Elements beside the edge, in reverse, without the edge itself."""
     n = x.shape[dim]
-    part = aten.slice__Tensor(x, dim, n - 1 - count, n - 1, 1) if behind else aten.slice__Tensor(x, dim, 1, count + 1, 1)
+    part = (
+        aten.slice__Tensor(x, dim, n - 1 - count, n - 1, 1) if behind else aten.slice__Tensor(x, dim, 1, count + 1, 1)
+    )
     made: Tensor = aten.flip(part, (dim,))
     return made
 
@@ -120,10 +122,14 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
     for i in range(len(pad) // 2):
         before, after, n = pad[2 * i], pad[2 * i + 1], self.shape[-1 - i]
         if before > n or after > n:
-            raise ShapeError(f"pad: circular padding {before} and {after} wraps more than once around dim {-1 - i} of length {n}")
+            raise ShapeError(
+                f"pad: circular padding {before} and {after} wraps more than once around dim {-1 - i} of length {n}"
+            )
         if n + before + after < 0:
             raise ShapeError(f"pad: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
-    return _extended(self, pad, _wrapped)
+    # What is cut off does not come back at the other end.
+    middle = _extended(self, [min(n, 0) for n in pad], _wrapped) if any(n < 0 for n in pad) else self
+    return _extended(middle, [max(n, 0) for n in pad], _wrapped)
 
 
 _MODES = {"reflect": "reflection", "replicate": "replication"}

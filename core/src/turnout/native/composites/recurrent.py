@@ -56,7 +56,12 @@ def rnn_relu_cell(
 
 
 def lstm_cell(
-    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+    input: Tensor,
+    hx: Sequence[Tensor],
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """(hidden, cell) of Hochreiter and Schmidhuber (1997) with forget gates; the gates are in, forget, cell, out."""
     if len(hx) != 2:
@@ -139,7 +144,17 @@ def gru_input(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(output, hidden)"""
     output, (hidden,) = _layers(
-        "gru", _single(gru_cell), input, (hx,), params, has_biases, num_layers, dropout, train, bidirectional, batch_first
+        "gru",
+        _single(gru_cell),
+        input,
+        (hx,),
+        params,
+        has_biases,
+        num_layers,
+        dropout,
+        train,
+        bidirectional,
+        batch_first,
     )
     return output, hidden
 

@@ -72,9 +72,7 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
 # ---- likelihoods
 
 
-def binary_cross_entropy(
-    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN
-) -> Tensor:
+def binary_cross_entropy(self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
     """-(t log x + (1 - t) log(1 - x)), the logarithms not below -100.
 
     # differs from torch: probabilities outside [0, 1] give nan, not an error, which would need their values.
@@ -124,9 +122,7 @@ def kl_div(self: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: b
     return reduced(losses, reduction)
 
 
-def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int
-) -> Tensor:
+def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
     """exp(x) - t x, or x - t log(x + eps); `full` adds Stirling's approximation of log(t!)."""
     if log_input:
         losses = aten.sub__Tensor(aten.exp(input), aten.mul__Tensor(target, input))
@@ -223,7 +219,9 @@ def multi_margin_loss(
     classes = shape[-1] if shape else 1
     rows = shape[0] if len(shape) == 2 else 1
     if len(shape) > 2 or not classes or len(wanted) > 1 or target.numel() != rows:
-        raise ShapeError(f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}")
+        raise ShapeError(
+            f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}"
+        )
     if weight is not None and weight.numel() != classes:
         raise ShapeError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
     if target.dtype is not int64:
@@ -256,7 +254,10 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
     if target.dtype is not int64:
         raise ShapeError(f"multilabel_margin_loss: 'target' must be int64, got {target.dtype.name}")
     classes = shape[-1] if shape else 1
-    x, t = aten.reshape(self, (-1 if self.numel() else 0, classes)), aten.reshape(target, (-1 if self.numel() else 0, classes))
+    x, t = (
+        aten.reshape(self, (-1 if self.numel() else 0, classes)),
+        aten.reshape(target, (-1 if self.numel() else 0, classes)),
+    )
     given = aten.eq__Scalar(aten.cumsum(aten.to__dtype(aten.lt__Scalar(t, 0), int64), 1), 0)
     safe = aten.clamp(t, 0)
     labels = aten.scatter_add(aten.new_zeros(t, t.shape), 1, safe, aten.to__dtype(given, int64))
@@ -285,7 +286,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     """The product along a dim of both tensors divided by their norms, or by eps where that is larger."""
     dtype = result_type(x1, x2)
     if dtype.category < FLOAT:
-        raise ShapeError(f"cosine_similarity: floating-point tensors are expected, got {x1.dtype.name} and {x2.dtype.name}")
+        raise ShapeError(
+            f"cosine_similarity: floating-point tensors are expected, got {x1.dtype.name} and {x2.dtype.name}"
+        )
     shape = broadcast(x1.shape, x2.shape)
     parts = []
     for x in (x1, x2):
@@ -295,4 +298,3 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
         parts.append(aten.div__Tensor(whole, aten.clamp(norm, eps)))
     made: Tensor = aten.sum__dim_IntList(aten.mul__Tensor(*parts), (dim,))
     return made
-

@@ -58,16 +58,16 @@ def _check(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding
             f"{name}: 'input' [N, C, ...] and 'grid' [N, ..., {ndim}] do not fit, got shapes {list(a)} and {list(b)}"
         )
     if input.dtype is not grid.dtype:
-        raise ShapeError(f"{name}: 'input' and 'grid' must have one dtype, got {input.dtype.name} and {grid.dtype.name}")
+        raise ShapeError(
+            f"{name}: 'input' and 'grid' must have one dtype, got {input.dtype.name} and {grid.dtype.name}"
+        )
     if input.dtype.category != FLOAT:
         raise DTypeError(f"{name} is not defined for {input.dtype.name} tensors")
     if mode not in ((0, 1, 2) if ndim == 2 else (0, 1)) or padding not in (0, 1, 2):
         raise ShapeError(f"{name}: no interpolation mode {mode} with padding mode {padding}")
 
 
-def _sampled(
-    name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool
-) -> Tensor:
+def _sampled(name: str, ndim: int, input: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
     _check(name, ndim, input, grid, mode, padding)
     lengths = input.shape[2:]
     # x, the last dim of the image, comes first in the grid.
@@ -75,12 +75,8 @@ def _sampled(
         _unnormalised(aten.select__int(grid, -1, ndim - 1 - i), n, align_corners) for i, n in enumerate(lengths)
     ]
     if mode != CUBIC:
-        coordinates = [
-            _inside(c, n, padding, align_corners) for c, n in zip(coordinates, lengths, strict=True)
-        ]
-    choices = [
-        _choices(c, n, mode, padding, align_corners) for c, n in zip(coordinates, lengths, strict=True)
-    ]
+        coordinates = [_inside(c, n, padding, align_corners) for c, n in zip(coordinates, lengths, strict=True)]
+    choices = [_choices(c, n, mode, padding, align_corners) for c, n in zip(coordinates, lengths, strict=True)]
     flat = aten.reshape(input, (*input.shape[:2], prod(lengths)))
     total: Tensor | None = None
     for corner in product(*choices):
@@ -118,8 +114,9 @@ def _inside(x: Tensor, length: int, padding: int, align_corners: bool) -> Tensor
     return made
 
 
-
-def _choices(x: Tensor, length: int, mode: int, padding: int, align_corners: bool) -> list[tuple[Tensor, Tensor | None]]:
+def _choices(
+    x: Tensor, length: int, mode: int, padding: int, align_corners: bool
+) -> list[tuple[Tensor, Tensor | None]]:
     """The elements a coordinate stands for along one dim: (index as a float, weight), the weight None for 1."""
     if mode == NEAREST:
         return [(aten.detach(aten.round(x)), None)]
@@ -164,7 +161,11 @@ def _is_inside(index: Tensor, length: int) -> Tensor:
 
 
 def _read(
-    flat: Tensor, lengths: Sequence[int], corner: Sequence[tuple[Tensor, Tensor | None]], padding: int, out: Sequence[int]
+    flat: Tensor,
+    lengths: Sequence[int],
+    corner: Sequence[tuple[Tensor, Tensor | None]],
+    padding: int,
+    out: Sequence[int],
 ) -> Tensor:
     """The elements of [N, C, L] at one index per dim, times the weights; zero where an index is outside."""
     place: Tensor | None = None

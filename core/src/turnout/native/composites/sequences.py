@@ -76,7 +76,11 @@ def _check(
         raise ShapeError(
             f"ctc_loss: lengths must lie between 0 and {steps}, got {list(input_lengths)} and {list(target_lengths)}"
         )
-    room = targets.shape[-1] if targets.ndim == 2 else targets.numel() - sum(target_lengths) + max(target_lengths, default=0)
+    room = (
+        targets.shape[-1]
+        if targets.ndim == 2
+        else targets.numel() - sum(target_lengths) + max(target_lengths, default=0)
+    )
     if targets.ndim > 2 or max(target_lengths, default=0) > room or (targets.ndim == 2 and targets.shape[0] != n):
         raise ShapeError(
             f"ctc_loss: 'targets' of shape {list(targets.shape)} cannot hold targets of lengths {list(target_lengths)}"
