@@ -6,13 +6,28 @@ the result is, not how it is computed. `CASES` are the rows of the modules here,
 arguments.
 """
 
-from operator_cases import backward, copying, indexing, layers, linalg, pointwise, reductions, views
+from operator_cases import (
+    activations,
+    backward,
+    complex,
+    copying,
+    indexing,
+    layers,
+    linalg,
+    pointwise,
+    reductions,
+    special,
+    views,
+)
 from operator_cases.model import OperatorCase, S, Sample, T, build, calls, close, values
 
 __all__ = ["CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
 
 FAMILIES = (
     pointwise,
+    special,
+    complex,
+    activations,
     reductions,
     layers,
     linalg,

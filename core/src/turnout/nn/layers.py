@@ -1,13 +1,25 @@
 """Layers of `turnout.nn.functional` without parameters of their own: dropout, embeddings and attention.
 
-Dropout functions raise ValueError for a probability outside [0, 1].
+Dropout functions raise ArgumentError for a probability outside [0, 1].
 """
 
 from __future__ import annotations
 
-from turnout.errors import CallError
+from turnout.errors import ArgumentError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
+
+__all__ = [
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "multi_head_attention_forward",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +41,7 @@ def _dropped(
     writing: Callable[..., Any],
 ) -> Tensor:
     if not 0.0 <= p <= 1.0:
-        raise ValueError(f"{name}: p must lie between 0 and 1, got {p}")
+        raise ArgumentError(f"{name}: p must lie between 0 and 1, got {p}")
     made: Tensor = (writing if inplace else plain)(input, p, training)
     return made
 
@@ -91,7 +103,7 @@ def embedding(
 ) -> Tensor:  # fmt: skip
     """The rows of weight [n, d] that the indices name; row `padding_idx` gets no gradient.
 
-    With `max_norm` the named rows of `weight` are scaled down to it first, in place. Raises ValueError for a padding_idx that is no row.
+    With `max_norm` the named rows of `weight` are scaled down to it first, in place. Raises ArgumentError for a padding_idx that is no row.
     """
     padding = _padding(padding_idx, weight)
     if max_norm is not None:
@@ -104,7 +116,7 @@ def _padding(padding_idx: int | None, weight: Tensor) -> int:
         return -1
     n = weight.shape[0]
     if not -n <= padding_idx < n:
-        raise ValueError(f"embedding: padding_idx must name one of {n} rows, got {padding_idx}")
+        raise ArgumentError(f"embedding: padding_idx must name one of {n} rows, got {padding_idx}")
     return padding_idx % n
 
 
@@ -115,13 +127,13 @@ def embedding_bag(
 ) -> Tensor:  # fmt: skip
     """The sum, mean or max of the rows of weight that each bag of indices names.
 
-    Bags are the rows of a 2-dim input, or start at `offsets` in a 1-dim one. Raises ValueError for arguments that do not fit
+    Bags are the rows of a 2-dim input, or start at `offsets` in a 1-dim one. Raises ArgumentError for arguments that do not fit
     each other.
     """
     if mode not in _BAGS:
-        raise ValueError(f"embedding_bag: mode must be one of {', '.join(_BAGS)}, got {mode!r}")
+        raise ArgumentError(f"embedding_bag: mode must be one of {', '.join(_BAGS)}, got {mode!r}")
     if per_sample_weights is not None and (input.shape != per_sample_weights.shape):
-        raise ValueError(
+        raise ArgumentError(
             f"embedding_bag: per_sample_weights must have the shape of input, {list(input.shape)}, got "
             f"{list(per_sample_weights.shape)}"
         )
@@ -129,7 +141,7 @@ def embedding_bag(
         raise NotImplementedError(f"embedding_bag: per_sample_weights need mode 'sum', got {mode!r}")
     if input.ndim == 2:
         if offsets is not None:
-            raise ValueError("embedding_bag: a 2-dim input has its bags in rows; leave offsets out")
+            raise ArgumentError("embedding_bag: a 2-dim input has its bags in rows; leave offsets out")
         count, length = input.shape
         offsets = _functions.arange(0, count * length, length or 1, dtype=input.dtype, device=input.device)
         if not length:
@@ -137,9 +149,9 @@ def embedding_bag(
         input = input.reshape((-1,))
         per_sample_weights = None if per_sample_weights is None else per_sample_weights.reshape((-1,))
     elif input.ndim != 1:
-        raise ValueError(f"embedding_bag: input must have 1 or 2 dimensions, got shape {list(input.shape)}")
+        raise ArgumentError(f"embedding_bag: input must have 1 or 2 dimensions, got shape {list(input.shape)}")
     elif offsets is None or offsets.ndim != 1:
-        raise ValueError("embedding_bag: a 1-dim input needs offsets of one dimension")
+        raise ArgumentError("embedding_bag: a 1-dim input needs offsets of one dimension")
     if max_norm is not None:
         _functions.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
     made = _functions.embedding_bag(
@@ -160,7 +172,7 @@ def _projected(
     width = query.shape[-1]
     weights: Any = separate if use_separate else None if in_proj_weight is None else in_proj_weight.split(width)
     if weights is None or any(w is None for w in weights):
-        raise CallError("multi_head_attention_forward: the weights of the input projection are missing")
+        raise ArgumentError("multi_head_attention_forward: the weights of the input projection are missing")
     biases: Any = (None, None, None) if bias is None else bias.split(width)
     return [_generated.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
 
@@ -187,7 +199,7 @@ def multi_head_attention_forward(
 
     query is [L, N, E] or [L, E], key and value [S, N, E] or [S, E]. Masks are true where attention is not allowed, or are added:
     `attn_mask` [L, S] or [N * heads, L, S], `key_padding_mask` [N, S] or [S]. Weights are averaged over heads unless told.
-    Raises CallError and ShapeError for arguments that do not fit each other.
+    Raises ArgumentError and ShapeError for arguments that do not fit each other.
     """
     single = query.ndim == 2
     if single:
@@ -195,11 +207,11 @@ def multi_head_attention_forward(
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     length, n, width = query.shape
     if width != embed_dim_to_check or width % num_heads:
-        raise CallError(
+        raise ArgumentError(
             f"multi_head_attention_forward: the width {width} must be {embed_dim_to_check} and a multiple of {num_heads} heads"
         )
     if is_causal and attn_mask is None:
-        raise RuntimeError("multi_head_attention_forward: is_causal needs the mask in attn_mask, too")
+        raise ArgumentError("multi_head_attention_forward: is_causal needs the mask in attn_mask, too")
     separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     q, k, v = _projected(query, key, value, in_proj_weight, separate, use_separate_proj_weight, in_proj_bias)
     mask, padding = _as_summand(attn_mask, q), _as_summand(key_padding_mask, q)

@@ -1,12 +1,37 @@
-"""Losses of `turnout.nn.functional`: they take their reduction as a word, "none", "mean" or "sum", and raise CallError for another."""
+"""Losses of `turnout.nn.functional`: they take their reduction as a word, "none", "mean" or "sum", and raise ArgumentError for another."""
 
 from __future__ import annotations
 
 from math import log, pi
 
-from turnout.errors import CallError
+from turnout.errors import ArgumentError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "cross_entropy",
+    "ctc_loss",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "linear_cross_entropy",
+    "margin_ranking_loss",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +45,7 @@ REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 
 def _reduction(name: str, reduction: str) -> int:
     if reduction not in REDUCTIONS:
-        raise CallError(f"{name}: argument 'reduction' must be one of {', '.join(REDUCTIONS)}, got {reduction!r}")
+        raise ArgumentError(f"{name}: argument 'reduction' must be one of {', '.join(REDUCTIONS)}, got {reduction!r}")
     return REDUCTIONS[reduction]
 
 
@@ -42,7 +67,7 @@ def cross_entropy(
     """Cross entropy of logits [N, C, ...] and targets: class indices [N, ...] (int64) or probabilities of input's shape.
 
     weight [C] scales classes; targets equal to `ignore_index` count nothing. Returns a 0-dim tensor, or one loss per target
-    with reduction "none". Raises CallError for an unknown reduction.
+    with reduction "none". Raises ArgumentError for an unknown reduction.
     """
     number = _reduction("cross_entropy", reduction)
     return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
@@ -66,6 +91,10 @@ def linear_cross_entropy(
         logits = logits.reshape((*logits.shape[:-1], linear_weight.shape[0], *own))
     else:
         logits = _generated.linear(input, linear_weight, linear_bias)
+    if ignore_index is not None and target.is_floating_point():
+        raise ArgumentError(
+            "linear_cross_entropy: ignore_index belongs to targets that are class indices, not to probabilities"
+        )
     ignored = -100 if ignore_index is None else ignore_index
     return cross_entropy(logits, target, weight, ignored, reduction, label_smoothing)
 
@@ -87,10 +116,10 @@ def multi_margin_loss(
 ) -> Tensor:
     """The mean over the other classes i of max(0, margin - x[t] + x[i]) ** p, for [N, C] and class indices [N]; p is 1 or 2.
 
-    Raises ValueError for another p.
+    Raises ArgumentError for another p.
     """
     if p not in (1, 2):
-        raise ValueError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+        raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}")
     number = _reduction("multi_margin_loss", reduction)
     return _generated.multi_margin_loss(input, target, p, margin, weight, number)
 
@@ -171,11 +200,11 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-(t log x + (1 - t) log(1 - x)) for probabilities x; the logarithms are not below -100.
 
-    Raises ValueError where input and target have other shapes.
+    Raises ArgumentError where input and target have other shapes.
     """
     number = _reduction("binary_cross_entropy", reduction)
     if input.shape != target.shape:
-        raise ValueError(
+        raise ArgumentError(
             f"binary_cross_entropy: 'target' must have the shape of 'input', {list(input.shape)}, got {list(target.shape)}"
         )
     return _generated.binary_cross_entropy(input, target, weight, number)
@@ -190,11 +219,11 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """The same of sigmoid(input), without overflow; `pos_weight` counts positive targets so many times.
 
-    Raises ValueError where input and target have other shapes.
+    Raises ArgumentError where input and target have other shapes.
     """
     number = _reduction("binary_cross_entropy_with_logits", reduction)
     if input.shape != target.shape:
-        raise ValueError(
+        raise ArgumentError(
             f"binary_cross_entropy_with_logits: 'target' must have the shape of 'input', {list(input.shape)}, got "
             f"{list(target.shape)}"
         )
@@ -227,24 +256,23 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """0.5 (log var + (x - t)^2 / var), the variance not below eps; `full` adds 0.5 log(2 pi).
 
-    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ValueError for another shape or a
+    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ArgumentError for another shape or a
     negative number.
     """
     number = _reduction("gaussian_nll_loss", reduction)
     if isinstance(var, (int, float)):
         if var < 0:
-            raise ValueError(f"gaussian_nll_loss: var must not be negative, got {var}")
+            raise ArgumentError(f"gaussian_nll_loss: var must not be negative, got {var}")
         var = _functions.full_like(input, var)
     elif var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif input.shape[:-1] != var.shape[:-1] or var.shape[-1:] != (1,):
-            if input.ndim != var.ndim or any(v not in (1, n) for v, n in zip(var.shape, input.shape, strict=True)):
-                raise ValueError(
-                    f"gaussian_nll_loss: 'var' of shape {list(var.shape)} does not fit 'input' of shape {list(input.shape)}"
-                )
+        elif input.ndim != var.ndim or any(v not in (1, n) for v, n in zip(var.shape, input.shape, strict=True)):
+            raise ArgumentError(
+                f"gaussian_nll_loss: 'var' of shape {list(var.shape)} does not fit 'input' of shape {list(input.shape)}"
+            )
     if not var.is_meta and bool((var < 0).any()):
-        raise ValueError("gaussian_nll_loss: 'var' has negative elements")
+        raise ArgumentError("gaussian_nll_loss: 'var' has negative elements")
     # The limit is a constant: gradients reach the variance as it is.
     limited = var + (var.detach().clamp(min=eps) - var.detach())
     difference = input - target
@@ -287,11 +315,11 @@ def triplet_margin_loss(
 ) -> Tensor:  # fmt: skip
     """max(0, margin + |a - p| - |a - n|) in the p-norm; with `swap`, n is compared with the nearer of a and p.
 
-    Raises ValueError for a margin that is not positive.
+    Raises ArgumentError for a margin that is not positive.
     """
     number = _reduction("triplet_margin_loss", reduction)
     if margin <= 0:
-        raise ValueError(f"triplet_margin_loss: margin must be positive, got {margin}")
+        raise ArgumentError(f"triplet_margin_loss: margin must be positive, got {margin}")
     return _functions.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
 
@@ -299,13 +327,13 @@ def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The same with any distance, the Euclidean one by default. Raises ValueError for a margin that is not positive."""
+    """The same with any distance, the Euclidean one by default. Raises ArgumentError for a margin that is not positive."""
     number = _reduction("triplet_margin_with_distance_loss", reduction)
     distance: Callable[[Tensor, Tensor], Tensor] = distance_function or _functions.pairwise_distance
     if margin <= 0:
-        raise ValueError(f"triplet_margin_with_distance_loss: margin must be positive, got {margin}")
+        raise ArgumentError(f"triplet_margin_with_distance_loss: margin must be positive, got {margin}")
     if not anchor.ndim == positive.ndim == negative.ndim:
-        raise RuntimeError(
+        raise ArgumentError(
             f"triplet_margin_with_distance_loss: all tensors must have as many dimensions, got shapes {list(anchor.shape)}, "
             f"{list(positive.shape)} and {list(negative.shape)}"
         )

@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
-from turnout.errors import CallError, ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
+
+__all__ = [
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,7 +168,7 @@ def _fractional(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     if output_size is None:
         if output_ratio is None:
-            raise CallError(f"{name}: give output_size or output_ratio")
+            raise ArgumentError(f"{name}: give output_size or output_ratio")
         ratios = _each(output_ratio, ndim)
         output_size = [int(n * r) for n, r in zip(input.shape[-ndim:], ratios, strict=True)]
     if random_samples is None:
@@ -157,7 +184,7 @@ def fractional_max_pool2d(
 ) -> Any:  # fmt: skip
     """The largest elements of windows that start at random steps, for an output of a size or of a ratio of the input's.
 
-    Raises CallError where neither is given.
+    Raises ArgumentError where neither is given.
     """
     made = fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
     return made if return_indices else made[0]

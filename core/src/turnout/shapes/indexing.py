@@ -6,7 +6,7 @@ they select has a length that only the values tell, so their indices are compute
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
+from turnout.dtypes import DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout.shapes.extents import broadcast, expands_to, layout, wrap_dim
@@ -180,37 +180,6 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
     if added != fits and (shape or added != picked or count != 1):
         raise ShapeError(f"index_add: 'source' must have shape {list(fits)}, got {list(added)}")
     return Result(Out(shape, self.dtype), None, {"dim": dim})
-
-
-# ---- sorting
-
-
-def _sortable(name: str, self: Tensor) -> DType:
-    dtype = self.dtype
-    if dtype.category == COMPLEX:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
-    return dtype
-
-
-def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Out, Out]:
-    """(values, indices) of the k largest or smallest along a dim."""
-    dtype = _sortable("topk", self)
-    shape = self.array.shape
-    dim = wrap_dim(dim, len(shape))
-    length = shape[dim] if shape else 1
-    if not 0 <= k <= length:
-        raise ShapeError(f"topk: k must be 0 to {length}, the length of dim {dim} of shape {list(shape)}, got {k}")
-    chosen = (*shape[:dim], k, *shape[dim + 1 :]) if shape else ()
-    return Out(chosen, dtype), Out(chosen, int64)
-
-
-def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Out, Out]:
-    """(values, indices) in order along a dim."""
-    dtype = _sortable("sort", self)
-    shape = self.array.shape
-    wrap_dim(dim, len(shape))
-    strides = layout(shape, self)
-    return Out(shape, dtype, strides), Out(shape, int64, strides)
 
 
 # ---- joining and rearranging

@@ -16,7 +16,7 @@ Table = dict[str, Any]
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    return selecting(xp) | scattering(xp) | ordering(xp) | shaping(xp)
+    return selecting(xp) | scattering(xp) | shaping(xp)
 
 
 def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, ...]:
@@ -144,38 +144,6 @@ def scattering(xp: Any) -> Table:
         "index_add.out":     Row(index_add),
     }
     # fmt: on
-
-
-def ordering(xp: Any) -> Table:
-    """Sorting, always stable. NaN is greater than any number."""
-
-    def order(self: Any, dim: int, descending: bool) -> Any:
-        if not descending:
-            return xp.argsort(self, axis=dim, kind="stable")
-        # Reversed twice, so that equal elements keep their order.
-        backwards = xp.argsort(xp.flip(self, dim), axis=dim, kind="stable")
-        return xp.flip(self.shape[dim] - 1 - backwards, dim)
-
-    def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:
-        if not self.shape:
-            store(xp, values, self)
-            store(xp, indices, xp.zeros((), indices.dtype))
-            return
-        at = order(self, dim, descending)
-        store(xp, values, xp.take_along_axis(self, at, dim))
-        store(xp, indices, at)
-
-    def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, indices: Any) -> None:
-        if not self.shape:
-            store(xp, values, self)
-            store(xp, indices, xp.zeros((), indices.dtype))
-            return
-        first = (slice(None),) * (dim % len(self.shape)) + (slice(0, k),)
-        at = order(self, dim, largest)[first]
-        store(xp, values, xp.take_along_axis(self, at, dim))
-        store(xp, indices, at)
-
-    return {"sort.values_stable": Row(sort), "topk.values": Row(topk)}
 
 
 def shaping(xp: Any) -> Table:

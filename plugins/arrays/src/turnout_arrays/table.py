@@ -4,9 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import convolutions, images, indexing, linalg, losses, normalisation, pointwise, pooling, reductions
+from turnout_arrays import (
+    activations,
+    convolutions,
+    decompositions,
+    elementary,
+    fourier,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
-MODULES = (pointwise, reductions, linalg, losses, convolutions, pooling, images, normalisation, indexing)
+MODULES = (
+    activations,
+    convolutions,
+    decompositions,
+    elementary,
+    fourier,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    sorting,
+    statistics,
+)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

@@ -64,6 +64,513 @@ def op_abs__out(self, *, out):
         return miss('aten::abs.out', (self, out))
     return kernel(ks, self, out)
 
+K_acos = {}
+def op_acos(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos', (self,))
+    return kernel(ks, self)
+
+K_acos__out = {}
+def op_acos__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos.out', (self, out))
+    return kernel(ks, self, out)
+
+K_acos_ = {}
+def op_acos_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos_', (self,))
+    return kernel(ks, self)
+
+K_acosh = {}
+def op_acosh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh', (self,))
+    return kernel(ks, self)
+
+K_acosh__out = {}
+def op_acosh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_acosh_ = {}
+def op_acosh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh_', (self,))
+    return kernel(ks, self)
+
+K_asin = {}
+def op_asin(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin', (self,))
+    return kernel(ks, self)
+
+K_asin__out = {}
+def op_asin__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin.out', (self, out))
+    return kernel(ks, self, out)
+
+K_asin_ = {}
+def op_asin_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin_', (self,))
+    return kernel(ks, self)
+
+K_asinh = {}
+def op_asinh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh', (self,))
+    return kernel(ks, self)
+
+K_asinh__out = {}
+def op_asinh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_asinh_ = {}
+def op_asinh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh_', (self,))
+    return kernel(ks, self)
+
+K_atan = {}
+def op_atan(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan', (self,))
+    return kernel(ks, self)
+
+K_atan__out = {}
+def op_atan__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan.out', (self, out))
+    return kernel(ks, self, out)
+
+K_atan_ = {}
+def op_atan_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan_', (self,))
+    return kernel(ks, self)
+
+K_atanh = {}
+def op_atanh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh', (self,))
+    return kernel(ks, self)
+
+K_atanh__out = {}
+def op_atanh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_atanh_ = {}
+def op_atanh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh_', (self,))
+    return kernel(ks, self)
+
+K_absolute = {}
+def op_absolute(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute', (self,))
+    return kernel(ks, self)
+
+K_absolute__out = {}
+def op_absolute__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute.out', (self, out))
+    return kernel(ks, self, out)
+
+K_absolute_ = {}
+def op_absolute_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute_', (self,))
+    return kernel(ks, self)
+
+K_arccos = {}
+def op_arccos(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos', (self,))
+    return kernel(ks, self)
+
+K_arccos__out = {}
+def op_arccos__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arccos_ = {}
+def op_arccos_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos_', (self,))
+    return kernel(ks, self)
+
+K_arccosh = {}
+def op_arccosh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh', (self,))
+    return kernel(ks, self)
+
+K_arccosh__out = {}
+def op_arccosh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arccosh_ = {}
+def op_arccosh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh_', (self,))
+    return kernel(ks, self)
+
+K_arcsin = {}
+def op_arcsin(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin', (self,))
+    return kernel(ks, self)
+
+K_arcsin__out = {}
+def op_arcsin__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arcsin_ = {}
+def op_arcsin_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin_', (self,))
+    return kernel(ks, self)
+
+K_arcsinh = {}
+def op_arcsinh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh', (self,))
+    return kernel(ks, self)
+
+K_arcsinh__out = {}
+def op_arcsinh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arcsinh_ = {}
+def op_arcsinh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh_', (self,))
+    return kernel(ks, self)
+
+K_arctan = {}
+def op_arctan(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan', (self,))
+    return kernel(ks, self)
+
+K_arctan__out = {}
+def op_arctan__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arctan_ = {}
+def op_arctan_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan_', (self,))
+    return kernel(ks, self)
+
+K_arctanh = {}
+def op_arctanh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh', (self,))
+    return kernel(ks, self)
+
+K_arctanh__out = {}
+def op_arctanh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_arctanh_ = {}
+def op_arctanh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh_', (self,))
+    return kernel(ks, self)
+
 K_add__Tensor = {}
 def op_add__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::add.Tensor', 'alpha', alpha)
@@ -175,6 +682,61 @@ def op_atan2__out(self, other, *, out):
         return miss('aten::atan2.out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_allclose = {}
+def op_allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if rtol.__class__ is not float: rtol = as_float('aten::allclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::allclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_allclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::allclose', (self, other, rtol, atol, equal_nan))
+    return kernel(ks, self, other, rtol, atol, equal_nan)
+
+K_arctan2 = {}
+def op_arctan2(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2', (self, other))
+    return kernel(ks, self, other)
+
+K_arctan2__out = {}
+def op_arctan2__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_arctan2_ = {}
+def op_arctan2_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2_', (self, other))
+    return kernel(ks, self, other)
+
 K_addcmul = {}
 def op_addcmul(self, tensor1, tensor2, *, value=1):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul', 'value', value)
@@ -216,6 +778,74 @@ def op_addcmul__out(self, tensor1, tensor2, *, value=1, out):
     if kernel is None:
         return miss('aten::addcmul.out', (self, tensor1, tensor2, value, out))
     return kernel(ks, self, tensor1, tensor2, value, out)
+
+K_addcdiv__out = {}
+def op_addcdiv__out(self, tensor1, tensor2, *, value=1, out):
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv.out', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | tensor1.keys | tensor2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv.out', (self, tensor1, tensor2, value, out))
+    return kernel(ks, self, tensor1, tensor2, value, out)
+
+K_addcdiv = {}
+def op_addcdiv(self, tensor1, tensor2, *, value=1):
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | tensor1.keys | tensor2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv', (self, tensor1, tensor2, value))
+    return kernel(ks, self, tensor1, tensor2, value)
+
+K_addcdiv_ = {}
+def op_addcdiv_(self, tensor1, tensor2, *, value=1):
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv_', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = self.keys | tensor1.keys | tensor2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv_', (self, tensor1, tensor2, value))
+    return kernel(ks, self, tensor1, tensor2, value)
+
+K_angle = {}
+def op_angle(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_angle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::angle', (self,))
+    return kernel(ks, self)
+
+K_angle__out = {}
+def op_angle__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_angle__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::angle.out', (self, out))
+    return kernel(ks, self, out)
 
 K_amax = {}
 def op_amax(self, dim=(), keepdim=False):
@@ -508,6 +1138,36 @@ def op_all__dims_out(self, dim=None, keepdim=False, *, out):
     if kernel is None:
         return miss('aten::all.dims_out', (self, dim, keepdim, out))
     return kernel(ks, self, dim, keepdim, out)
+
+K_aminmax = {}
+def op_aminmax(self, *, dim=None, keepdim=False):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_aminmax__out = {}
+def op_aminmax__out(self, *, dim=None, keepdim=False, min, max):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax.out', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax.out', (self, dim, keepdim, min, max))
+    return kernel(ks, self, dim, keepdim, min, max)
 
 K_alpha_dropout = {}
 def op_alpha_dropout(input, p, train):
@@ -989,6 +1649,141 @@ def op_addmm__out(self, mat1, mat2, *, beta=1, alpha=1, out):
         return miss('aten::addmm.out', (self, mat1, mat2, beta, alpha, out))
     return kernel(ks, self, mat1, mat2, beta, alpha, out)
 
+K_addmv = {}
+def op_addmv(self, mat, vec, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv', (self, mat, vec, beta, alpha))
+    return kernel(ks, self, mat, vec, beta, alpha)
+
+K_addmv_ = {}
+def op_addmv_(self, mat, vec, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv_', (self, mat, vec, beta, alpha))
+    return kernel(ks, self, mat, vec, beta, alpha)
+
+K_addmv__out = {}
+def op_addmv__out(self, mat, vec, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | mat.keys | vec.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv.out', (self, mat, vec, beta, alpha, out))
+    return kernel(ks, self, mat, vec, beta, alpha, out)
+
+K_addbmm = {}
+def op_addbmm(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_addbmm_ = {}
+def op_addbmm_(self, batch1, batch2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm_', (self, batch1, batch2, beta, alpha))
+    return kernel(ks, self, batch1, batch2, beta, alpha)
+
+K_addbmm__out = {}
+def op_addbmm__out(self, batch1, batch2, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | batch1.keys | batch2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm.out', (self, batch1, batch2, beta, alpha, out))
+    return kernel(ks, self, batch1, batch2, beta, alpha, out)
+
+K_addr = {}
+def op_addr(self, vec1, vec2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr', (self, vec1, vec2, beta, alpha))
+    return kernel(ks, self, vec1, vec2, beta, alpha)
+
+K_addr_ = {}
+def op_addr_(self, vec1, vec2, *, beta=1, alpha=1):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr_', (self, vec1, vec2, beta, alpha))
+    return kernel(ks, self, vec1, vec2, beta, alpha)
+
+K_addr__out = {}
+def op_addr__out(self, vec1, vec2, *, beta=1, alpha=1, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr.out', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | vec1.keys | vec2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr.out', (self, vec1, vec2, beta, alpha, out))
+    return kernel(ks, self, vec1, vec2, beta, alpha, out)
+
 K_as_strided = {}
 def op_as_strided(self, size, stride, storage_offset=None):
     size = as_ints('aten::as_strided', 'size', size)
@@ -1048,6 +1843,35 @@ def op_argsort__stable(self, *, stable, dim=-1, descending=False):
     if kernel is None:
         return miss('aten::argsort.stable', (self, stable, dim, descending))
     return kernel(ks, self, stable, dim, descending)
+
+K_argsort__stable_out = {}
+def op_argsort__stable_out(self, *, stable, dim=-1, descending=False, out):
+    if stable.__class__ is not bool: stable = as_bool('aten::argsort.stable_out', 'stable', stable)
+    if dim.__class__ is not int: dim = as_int('aten::argsort.stable_out', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::argsort.stable_out', 'descending', descending)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argsort__stable_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argsort.stable_out', (self, stable, dim, descending, out))
+    return kernel(ks, self, stable, dim, descending, out)
+
+K_argwhere = {}
+def op_argwhere(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argwhere[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argwhere', (self,))
+    return kernel(ks, self)
 
 K_arange = {}
 def op_arange(end, *, dtype=None, layout=None, device=None, pin_memory=None):
@@ -1237,6 +2061,82 @@ def abs_(input):
     return kernel(ks, input)
 
 
+def absolute(input, *, out=None):
+    """aten::absolute, aten::absolute.out"""
+    if out is not None:
+        return op_absolute__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_absolute[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::absolute', (input,))
+    return kernel(ks, input)
+
+
+def acos(input, *, out=None):
+    """aten::acos, aten::acos.out"""
+    if out is not None:
+        return op_acos__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos', (input,))
+    return kernel(ks, input)
+
+
+def acos_(input):
+    """aten::acos_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acos_', (input,))
+    return kernel(ks, input)
+
+
+def acosh(input, *, out=None):
+    """aten::acosh, aten::acosh.out"""
+    if out is not None:
+        return op_acosh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh', (input,))
+    return kernel(ks, input)
+
+
+def acosh_(input):
+    """aten::acosh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_acosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::acosh_', (input,))
+    return kernel(ks, input)
+
+
 def adaptive_avg_pool1d(input, output_size, *, out=None):
     """aten::adaptive_avg_pool1d, aten::adaptive_avg_pool1d.out"""
     if out is not None:
@@ -1287,6 +2187,41 @@ def add(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """aten::addbmm, aten::addbmm.out"""
+    if out is not None:
+        return op_addbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | batch1.keys | batch2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addbmm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addbmm', (input, batch1, batch2, beta, alpha))
+    return kernel(ks, input, batch1, batch2, beta, alpha)
+
+
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+    """aten::addcdiv, aten::addcdiv.out"""
+    if out is not None:
+        return op_addcdiv__out(input, tensor1, tensor2, value=value, out=out)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv', 'value', value)
+    state = DISPATCH()
+    try:
+        ks = input.keys | tensor1.keys | tensor2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addcdiv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addcdiv', (input, tensor1, tensor2, value))
+    return kernel(ks, input, tensor1, tensor2, value)
+
+
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """aten::addcmul, aten::addcmul.out"""
     if out is not None:
@@ -1320,6 +2255,58 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     if kernel is None:
         return miss('aten::addmm', (input, mat1, mat2, beta, alpha))
     return kernel(ks, input, mat1, mat2, beta, alpha)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+    """aten::addmv, aten::addmv.out"""
+    if out is not None:
+        return op_addmv__out(input, mat, vec, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv', (input, mat, vec, beta, alpha))
+    return kernel(ks, input, mat, vec, beta, alpha)
+
+
+def addmv_(input, mat, vec, *, beta=1, alpha=1):
+    """aten::addmv_"""
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv_', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | mat.keys | vec.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addmv_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addmv_', (input, mat, vec, beta, alpha))
+    return kernel(ks, input, mat, vec, beta, alpha)
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+    """aten::addr, aten::addr.out"""
+    if out is not None:
+        return op_addr__out(input, vec1, vec2, beta=beta, alpha=alpha, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr', 'beta', beta)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys | vec1.keys | vec2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_addr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::addr', (input, vec1, vec2, beta, alpha))
+    return kernel(ks, input, vec1, vec2, beta, alpha)
 
 
 def affine_grid_generator(theta, size, align_corners, *, out=None):
@@ -1370,6 +2357,23 @@ def all(input, *args, **kwargs):
     if kernel is None:
         return P_all(input)
     return kernel(ks, input)
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """aten::allclose"""
+    if rtol.__class__ is not float: rtol = as_float('aten::allclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::allclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_allclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::allclose', (input, other, rtol, atol, equal_nan))
+    return kernel(ks, input, other, rtol, atol, equal_nan)
 
 
 def alpha_dropout(input, p, train):
@@ -1440,6 +2444,41 @@ def amin(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
+def aminmax(input, *, dim=None, keepdim=False, out=None):
+    """aten::aminmax, aten::aminmax.out"""
+    if out is not None:
+        min, max = out_tuple('aten::aminmax.out', out, 2)
+        return op_aminmax__out(input, dim=dim, keepdim=keepdim, min=min, max=max)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_aminmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::aminmax', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
+def angle(input, *, out=None):
+    """aten::angle, aten::angle.out"""
+    if out is not None:
+        return op_angle__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_angle[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::angle', (input,))
+    return kernel(ks, input)
+
+
 def any(input, *args, **kwargs):
     """aten::any, aten::any.dim, aten::any.dims, aten::any.all_out, aten::any.out, aten::any.dims_out"""
     if args or kwargs:
@@ -1465,6 +2504,202 @@ def arange(*args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_arange(*args, **kwargs)
+
+
+def arccos(input, *, out=None):
+    """aten::arccos, aten::arccos.out"""
+    if out is not None:
+        return op_arccos__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos', (input,))
+    return kernel(ks, input)
+
+
+def arccos_(input):
+    """aten::arccos_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccos_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccos_', (input,))
+    return kernel(ks, input)
+
+
+def arccosh(input, *, out=None):
+    """aten::arccosh, aten::arccosh.out"""
+    if out is not None:
+        return op_arccosh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh', (input,))
+    return kernel(ks, input)
+
+
+def arccosh_(input):
+    """aten::arccosh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arccosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arccosh_', (input,))
+    return kernel(ks, input)
+
+
+def arcsin(input, *, out=None):
+    """aten::arcsin, aten::arcsin.out"""
+    if out is not None:
+        return op_arcsin__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin', (input,))
+    return kernel(ks, input)
+
+
+def arcsin_(input):
+    """aten::arcsin_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsin_', (input,))
+    return kernel(ks, input)
+
+
+def arcsinh(input, *, out=None):
+    """aten::arcsinh, aten::arcsinh.out"""
+    if out is not None:
+        return op_arcsinh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh', (input,))
+    return kernel(ks, input)
+
+
+def arcsinh_(input):
+    """aten::arcsinh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arcsinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arcsinh_', (input,))
+    return kernel(ks, input)
+
+
+def arctan(input, *, out=None):
+    """aten::arctan, aten::arctan.out"""
+    if out is not None:
+        return op_arctan__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan', (input,))
+    return kernel(ks, input)
+
+
+def arctan2(input, other, *, out=None):
+    """aten::arctan2, aten::arctan2.out"""
+    if out is not None:
+        return op_arctan2__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan2', (input, other))
+    return kernel(ks, input, other)
+
+
+def arctan_(input):
+    """aten::arctan_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctan_', (input,))
+    return kernel(ks, input)
+
+
+def arctanh(input, *, out=None):
+    """aten::arctanh, aten::arctanh.out"""
+    if out is not None:
+        return op_arctanh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh', (input,))
+    return kernel(ks, input)
+
+
+def arctanh_(input):
+    """aten::arctanh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_arctanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::arctanh_', (input,))
+    return kernel(ks, input)
 
 
 def argmax(input, dim=None, keepdim=False, *, out=None):
@@ -1504,11 +2739,27 @@ def argmin(input, dim=None, keepdim=False, *, out=None):
 
 
 def argsort(*args, **kwargs):
-    """aten::argsort, aten::argsort.stable"""
+    """aten::argsort, aten::argsort.stable, aten::argsort.stable_out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
     return P_argsort(*args, **kwargs)
+
+
+def argwhere(input):
+    """aten::argwhere"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_argwhere[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::argwhere', (input,))
+    return kernel(ks, input)
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -1528,6 +2779,82 @@ def as_strided(input, size, stride, storage_offset=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
+def asin(input, *, out=None):
+    """aten::asin, aten::asin.out"""
+    if out is not None:
+        return op_asin__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin', (input,))
+    return kernel(ks, input)
+
+
+def asin_(input):
+    """aten::asin_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asin_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asin_', (input,))
+    return kernel(ks, input)
+
+
+def asinh(input, *, out=None):
+    """aten::asinh, aten::asinh.out"""
+    if out is not None:
+        return op_asinh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh', (input,))
+    return kernel(ks, input)
+
+
+def asinh_(input):
+    """aten::asinh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_asinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::asinh_', (input,))
+    return kernel(ks, input)
+
+
+def atan(input, *, out=None):
+    """aten::atan, aten::atan.out"""
+    if out is not None:
+        return op_atan__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan', (input,))
+    return kernel(ks, input)
+
+
 def atan2(input, other, *, out=None):
     """aten::atan2, aten::atan2.out"""
     if out is not None:
@@ -1542,6 +2869,50 @@ def atan2(input, other, *, out=None):
     if kernel is None:
         return miss('aten::atan2', (input, other))
     return kernel(ks, input, other)
+
+
+def atan_(input):
+    """aten::atan_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atan_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atan_', (input,))
+    return kernel(ks, input)
+
+
+def atanh(input, *, out=None):
+    """aten::atanh, aten::atanh.out"""
+    if out is not None:
+        return op_atanh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh', (input,))
+    return kernel(ks, input)
+
+
+def atanh_(input):
+    """aten::atanh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_atanh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::atanh_', (input,))
+    return kernel(ks, input)
 
 
 def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, *, out=None):
@@ -1686,6 +3057,18 @@ class methods:
 
     abs_ = op_abs_
 
+    absolute = op_absolute
+
+    absolute_ = op_absolute_
+
+    acos = op_acos
+
+    acos_ = op_acos_
+
+    acosh = op_acosh
+
+    acosh_ = op_acosh_
+
     def add(self, other, *args, **kwargs):
         if args or kwargs:
             return P_add(self, other, *args, **kwargs)
@@ -1714,6 +3097,14 @@ class methods:
             return P_add_(self, other)
         return kernel(ks, self, other, 1)
 
+    addbmm = op_addbmm
+
+    addbmm_ = op_addbmm_
+
+    addcdiv = op_addcdiv
+
+    addcdiv_ = op_addcdiv_
+
     addcmul = op_addcmul
 
     addcmul_ = op_addcmul_
@@ -1721,6 +3112,14 @@ class methods:
     addmm = op_addmm
 
     addmm_ = op_addmm_
+
+    addmv = op_addmv
+
+    addmv_ = op_addmv_
+
+    addr = op_addr
+
+    addr_ = op_addr_
 
     alias = op_alias
 
@@ -1740,6 +3139,8 @@ class methods:
             return P_all(self)
         return kernel(ks, self)
 
+    allclose = op_allclose
+
     def amax(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
@@ -1749,6 +3150,10 @@ class methods:
         if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_amin(self, *args, **kwargs)
+
+    aminmax = op_aminmax
+
+    angle = op_angle
 
     def any(self, *args, **kwargs):
         if args or kwargs:
@@ -1766,6 +3171,34 @@ class methods:
             return P_any(self)
         return kernel(ks, self)
 
+    arccos = op_arccos
+
+    arccos_ = op_arccos_
+
+    arccosh = op_arccosh
+
+    arccosh_ = op_arccosh_
+
+    arcsin = op_arcsin
+
+    arcsin_ = op_arcsin_
+
+    arcsinh = op_arcsinh
+
+    arcsinh_ = op_arcsinh_
+
+    arctan = op_arctan
+
+    arctan2 = op_arctan2
+
+    arctan2_ = op_arctan2_
+
+    arctan_ = op_arctan_
+
+    arctanh = op_arctanh
+
+    arctanh_ = op_arctanh_
+
     argmax = op_argmax
 
     argmin = op_argmin
@@ -1773,11 +3206,29 @@ class methods:
     def argsort(self, *args, **kwargs):
         return P_argsort(self, *args, **kwargs)
 
+    argwhere = op_argwhere
+
     as_strided = op_as_strided
+
+    asin = op_asin
+
+    asin_ = op_asin_
+
+    asinh = op_asinh
+
+    asinh_ = op_asinh_
+
+    atan = op_atan
 
     atan2 = op_atan2
 
     atan2_ = op_atan2_
+
+    atan_ = op_atan_
+
+    atanh = op_atanh
+
+    atanh_ = op_atanh_
 
     __abs__ = op_abs
 
@@ -1834,6 +3285,97 @@ OPERATORS = {
     'abs_': (
         ('aten::abs_(Tensor(a!) self) -> Tensor(a!)', op_abs_, K_abs_, (), True, True, ()),
     ),
+    'acos': (
+        ('aten::acos(Tensor self) -> Tensor', op_acos, K_acos, ('pointwise',), True, True, ()),
+        ('aten::acos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_acos__out, K_acos__out, ('pointwise',), True, True, ()),
+    ),
+    'acos_': (
+        ('aten::acos_(Tensor(a!) self) -> Tensor(a!)', op_acos_, K_acos_, ('pointwise',), True, True, ()),
+    ),
+    'acosh': (
+        ('aten::acosh(Tensor self) -> Tensor', op_acosh, K_acosh, ('pointwise',), True, True, ()),
+        ('aten::acosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_acosh__out, K_acosh__out, ('pointwise',), True, True, ()),
+    ),
+    'acosh_': (
+        ('aten::acosh_(Tensor(a!) self) -> Tensor(a!)', op_acosh_, K_acosh_, ('pointwise',), True, True, ()),
+    ),
+    'asin': (
+        ('aten::asin(Tensor self) -> Tensor', op_asin, K_asin, ('pointwise',), True, True, ()),
+        ('aten::asin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_asin__out, K_asin__out, ('pointwise',), True, True, ()),
+    ),
+    'asin_': (
+        ('aten::asin_(Tensor(a!) self) -> Tensor(a!)', op_asin_, K_asin_, ('pointwise',), True, True, ()),
+    ),
+    'asinh': (
+        ('aten::asinh(Tensor self) -> Tensor', op_asinh, K_asinh, ('pointwise',), True, True, ()),
+        ('aten::asinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_asinh__out, K_asinh__out, ('pointwise',), True, True, ()),
+    ),
+    'asinh_': (
+        ('aten::asinh_(Tensor(a!) self) -> Tensor(a!)', op_asinh_, K_asinh_, ('pointwise',), True, True, ()),
+    ),
+    'atan': (
+        ('aten::atan(Tensor self) -> Tensor', op_atan, K_atan, ('pointwise',), True, True, ()),
+        ('aten::atan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_atan__out, K_atan__out, ('pointwise',), True, True, ()),
+    ),
+    'atan_': (
+        ('aten::atan_(Tensor(a!) self) -> Tensor(a!)', op_atan_, K_atan_, ('pointwise',), True, True, ()),
+    ),
+    'atanh': (
+        ('aten::atanh(Tensor self) -> Tensor', op_atanh, K_atanh, ('pointwise',), True, True, ()),
+        ('aten::atanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_atanh__out, K_atanh__out, ('pointwise',), True, True, ()),
+    ),
+    'atanh_': (
+        ('aten::atanh_(Tensor(a!) self) -> Tensor(a!)', op_atanh_, K_atanh_, ('pointwise',), True, True, ()),
+    ),
+    'absolute': (
+        ('aten::absolute(Tensor self) -> Tensor', op_absolute, K_absolute, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:absolute'),)),
+        ('aten::absolute.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_absolute__out, K_absolute__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:absolute'),)),
+    ),
+    'absolute_': (
+        ('aten::absolute_(Tensor(a!) self) -> Tensor(a!)', op_absolute_, K_absolute_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:absolute_'),)),
+    ),
+    'arccos': (
+        ('aten::arccos(Tensor self) -> Tensor', op_arccos, K_arccos, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccos'),)),
+        ('aten::arccos.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_arccos__out, K_arccos__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:arccos'),)),
+    ),
+    'arccos_': (
+        ('aten::arccos_(Tensor(a!) self) -> Tensor(a!)', op_arccos_, K_arccos_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccos_'),)),
+    ),
+    'arccosh': (
+        ('aten::arccosh(Tensor self) -> Tensor', op_arccosh, K_arccosh, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccosh'),)),
+        ('aten::arccosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_arccosh__out, K_arccosh__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:arccosh'),)),
+    ),
+    'arccosh_': (
+        ('aten::arccosh_(Tensor(a!) self) -> Tensor(a!)', op_arccosh_, K_arccosh_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arccosh_'),)),
+    ),
+    'arcsin': (
+        ('aten::arcsin(Tensor self) -> Tensor', op_arcsin, K_arcsin, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsin'),)),
+        ('aten::arcsin.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_arcsin__out, K_arcsin__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:arcsin'),)),
+    ),
+    'arcsin_': (
+        ('aten::arcsin_(Tensor(a!) self) -> Tensor(a!)', op_arcsin_, K_arcsin_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsin_'),)),
+    ),
+    'arcsinh': (
+        ('aten::arcsinh(Tensor self) -> Tensor', op_arcsinh, K_arcsinh, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsinh'),)),
+        ('aten::arcsinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_arcsinh__out, K_arcsinh__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:arcsinh'),)),
+    ),
+    'arcsinh_': (
+        ('aten::arcsinh_(Tensor(a!) self) -> Tensor(a!)', op_arcsinh_, K_arcsinh_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arcsinh_'),)),
+    ),
+    'arctan': (
+        ('aten::arctan(Tensor self) -> Tensor', op_arctan, K_arctan, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan'),)),
+        ('aten::arctan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_arctan__out, K_arctan__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:arctan'),)),
+    ),
+    'arctan_': (
+        ('aten::arctan_(Tensor(a!) self) -> Tensor(a!)', op_arctan_, K_arctan_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan_'),)),
+    ),
+    'arctanh': (
+        ('aten::arctanh(Tensor self) -> Tensor', op_arctanh, K_arctanh, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctanh'),)),
+        ('aten::arctanh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_arctanh__out, K_arctanh__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:arctanh'),)),
+    ),
+    'arctanh_': (
+        ('aten::arctanh_(Tensor(a!) self) -> Tensor(a!)', op_arctanh_, K_arctanh_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctanh_'),)),
+    ),
     'add': (
         ('aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', op_add__Tensor, K_add__Tensor, ('pointwise',), True, True, ()),
         ('aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', op_add__Scalar, K_add__Scalar, ('pointwise',), True, True, ()),
@@ -1851,12 +3393,33 @@ OPERATORS = {
     'atan2_': (
         ('aten::atan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_atan2_, K_atan2_, ('pointwise',), True, True, ()),
     ),
+    'allclose': (
+        ('aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool', op_allclose, K_allclose, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:allclose'),)),
+    ),
+    'arctan2': (
+        ('aten::arctan2(Tensor self, Tensor other) -> Tensor', op_arctan2, K_arctan2, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan2'),)),
+        ('aten::arctan2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_arctan2__out, K_arctan2__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:arctan2'),)),
+    ),
+    'arctan2_': (
+        ('aten::arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_arctan2_, K_arctan2_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:arctan2_'),)),
+    ),
     'addcmul': (
         ('aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', op_addcmul, K_addcmul, ('pointwise',), True, True, ()),
         ('aten::addcmul.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', op_addcmul__out, K_addcmul__out, ('pointwise',), True, True, ()),
     ),
     'addcmul_': (
         ('aten::addcmul_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', op_addcmul_, K_addcmul_, ('pointwise',), True, True, ()),
+    ),
+    'addcdiv': (
+        ('aten::addcdiv.out(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1, Tensor(a!) out) -> Tensor(a!)', op_addcdiv__out, K_addcdiv__out, ('pointwise',), True, True, ()),
+        ('aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor', op_addcdiv, K_addcdiv, ('pointwise',), True, True, ()),
+    ),
+    'addcdiv_': (
+        ('aten::addcdiv_(Tensor(a!) self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor(a!)', op_addcdiv_, K_addcdiv_, ('pointwise',), True, True, ()),
+    ),
+    'angle': (
+        ('aten::angle(Tensor self) -> Tensor', op_angle, K_angle, ('pointwise',), True, True, ()),
+        ('aten::angle.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_angle__out, K_angle__out, ('pointwise',), True, True, ()),
     ),
     'amax': (
         ('aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor', op_amax, K_amax, ('reduction',), True, True, ()),
@@ -1889,6 +3452,10 @@ OPERATORS = {
         ('aten::all.out(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_all__out, K_all__out, ('reduction',), True, True, ()),
         ('aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor', op_all__dims, K_all__dims, ('reduction',), True, True, ()),
         ('aten::all.dims_out(Tensor self, int[]? dim=None, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_all__dims_out, K_all__dims_out, ('reduction',), True, True, ()),
+    ),
+    'aminmax': (
+        ('aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)', op_aminmax, K_aminmax, ('reduction',), True, True, ()),
+        ('aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)', op_aminmax__out, K_aminmax__out, ('reduction',), True, True, ()),
     ),
     'alpha_dropout': (
         ('aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor', op_alpha_dropout, K_alpha_dropout, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:alpha_dropout'),)),
@@ -1960,11 +3527,32 @@ OPERATORS = {
         ('aten::affine_grid_generator.out(Tensor theta, SymInt[] size, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', op_affine_grid_generator__out, K_affine_grid_generator__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::affine_grid_generator'),)),
     ),
     'addmm': (
-        ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmm, K_addmm, (), True, True, ()),
+        ('aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmm, K_addmm, ('core',), True, True, ()),
         ('aten::addmm.out(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addmm__out, K_addmm__out, (), True, True, ()),
     ),
     'addmm_': (
         ('aten::addmm_(Tensor(a!) self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addmm_, K_addmm_, (), True, True, ()),
+    ),
+    'addmv': (
+        ('aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addmv, K_addmv, (), True, True, ()),
+        ('aten::addmv.out(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addmv__out, K_addmv__out, (), True, True, ()),
+    ),
+    'addmv_': (
+        ('aten::addmv_(Tensor(a!) self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addmv_, K_addmv_, (), True, True, ()),
+    ),
+    'addbmm': (
+        ('aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addbmm, K_addbmm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addbmm'),)),
+        ('aten::addbmm.out(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addbmm__out, K_addbmm__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::addbmm'),)),
+    ),
+    'addbmm_': (
+        ('aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addbmm_, K_addbmm_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addbmm_'),)),
+    ),
+    'addr': (
+        ('aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor', op_addr, K_addr, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addr'),)),
+        ('aten::addr.out(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_addr__out, K_addr__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::addr'),)),
+    ),
+    'addr_': (
+        ('aten::addr_(Tensor(a!) self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)', op_addr_, K_addr_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:addr_'),)),
     ),
     'as_strided': (
         ('aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)', op_as_strided, K_as_strided, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:as_strided'),)),
@@ -1973,8 +3561,12 @@ OPERATORS = {
         ('aten::alias(Tensor(a) self) -> Tensor(a)', op_alias, K_alias, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:alias'),)),
     ),
     'argsort': (
-        ('aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor', op_argsort, K_argsort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:argsort'),)),
-        ('aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor', op_argsort__stable, K_argsort__stable, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:argsort_stable'),)),
+        ('aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor', op_argsort, K_argsort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:argsort'),)),
+        ('aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor', op_argsort__stable, K_argsort__stable, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:argsort_stable'),)),
+        ('aten::argsort.stable_out(Tensor self, *, bool stable, int dim=-1, bool descending=False, Tensor(a!) out) -> Tensor(a!)', op_argsort__stable_out, K_argsort__stable_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.sorting:argsort_stable_out'),)),
+    ),
+    'argwhere': (
+        ('aten::argwhere(Tensor self) -> Tensor', op_argwhere, K_argwhere, ('dynamic_output_shape',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:argwhere'),)),
     ),
     'arange': (
         ('aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_arange, K_arange, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:arange_end'),)),
@@ -1990,25 +3582,60 @@ FUNCTIONS = {
     'turnout': {
         'abs': abs,
         'abs_': abs_,
+        'absolute': absolute,
+        'acos': acos,
+        'acos_': acos_,
+        'acosh': acosh,
+        'acosh_': acosh_,
         'adaptive_avg_pool1d': adaptive_avg_pool1d,
         'adaptive_max_pool1d': adaptive_max_pool1d,
         'add': add,
+        'addbmm': addbmm,
+        'addcdiv': addcdiv,
         'addcmul': addcmul,
         'addmm': addmm,
+        'addmv': addmv,
+        'addmv_': addmv_,
+        'addr': addr,
         'affine_grid_generator': affine_grid_generator,
         'alias': alias,
         'all': all,
+        'allclose': allclose,
         'alpha_dropout': alpha_dropout,
         'alpha_dropout_': alpha_dropout_,
         'amax': amax,
         'amin': amin,
+        'aminmax': aminmax,
+        'angle': angle,
         'any': any,
         'arange': arange,
+        'arccos': arccos,
+        'arccos_': arccos_,
+        'arccosh': arccosh,
+        'arccosh_': arccosh_,
+        'arcsin': arcsin,
+        'arcsin_': arcsin_,
+        'arcsinh': arcsinh,
+        'arcsinh_': arcsinh_,
+        'arctan': arctan,
+        'arctan2': arctan2,
+        'arctan_': arctan_,
+        'arctanh': arctanh,
+        'arctanh_': arctanh_,
         'argmax': argmax,
         'argmin': argmin,
         'argsort': argsort,
+        'argwhere': argwhere,
         'as_strided': as_strided,
+        'asin': asin,
+        'asin_': asin_,
+        'asinh': asinh,
+        'asinh_': asinh_,
+        'atan': atan,
         'atan2': atan2,
+        'atan_': atan_,
+        'atanh': atanh,
+        'atanh_': atanh_,
         'avg_pool1d': avg_pool1d,
     },
     'turnout.generated.nn_functional': {

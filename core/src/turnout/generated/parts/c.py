@@ -14,15 +14,25 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    packet,
+    all_ints, out_tuple, packet,
 )
 
 P_clamp = packet('aten', 'clamp')
 P_clamp_ = packet('aten', 'clamp_')
+P_clamp_max = packet('aten', 'clamp_max')
+P_clamp_max_ = packet('aten', 'clamp_max_')
+P_clamp_min = packet('aten', 'clamp_min')
+P_clamp_min_ = packet('aten', 'clamp_min_')
+P_clip = packet('aten', 'clip')
+P_clip_ = packet('aten', 'clip_')
 P_conv1d = packet('aten', 'conv1d')
 P_conv2d = packet('aten', 'conv2d')
 P_conv3d = packet('aten', 'conv3d')
+P_copysign = packet('aten', 'copysign')
+P_count_nonzero = packet('aten', 'count_nonzero')
 P_ctc_loss = packet('aten', 'ctc_loss')
+P_cumulative_trapezoid = packet('aten', 'cumulative_trapezoid')
+P_copysign_ = packet('aten', 'copysign_')
 
 K_cos = {}
 def op_cos(self):
@@ -101,6 +111,342 @@ def op_ceil__out(self, *, out):
     if kernel is None:
         return miss('aten::ceil.out', (self, out))
     return kernel(ks, self, out)
+
+K_cosh = {}
+def op_cosh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh', (self,))
+    return kernel(ks, self)
+
+K_cosh__out = {}
+def op_cosh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_cosh_ = {}
+def op_cosh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh_', (self,))
+    return kernel(ks, self)
+
+K_copysign__out = {}
+def op_copysign__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_copysign__Tensor = {}
+def op_copysign__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign__Scalar = {}
+def op_copysign__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign___Tensor = {}
+def op_copysign___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_copysign___Scalar = {}
+def op_copysign___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_clamp_min = {}
+def op_clamp_min(self, min):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min__Tensor = {}
+def op_clamp_min__Tensor(self, min):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.Tensor', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min__Tensor_out = {}
+def op_clamp_min__Tensor_out(self, min, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.Tensor_out', (self, min, out))
+    return kernel(ks, self, min, out)
+
+K_clamp_min_ = {}
+def op_clamp_min_(self, min):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min_', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min_', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_min___Tensor = {}
+def op_clamp_min___Tensor(self, min):
+    state = DISPATCH()
+    try:
+        ks = self.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min_.Tensor', (self, min))
+    return kernel(ks, self, min)
+
+K_clamp_max = {}
+def op_clamp_max(self, max):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max__Tensor = {}
+def op_clamp_max__Tensor(self, max):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.Tensor', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max__Tensor_out = {}
+def op_clamp_max__Tensor_out(self, max, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.Tensor_out', (self, max, out))
+    return kernel(ks, self, max, out)
+
+K_clamp_max_ = {}
+def op_clamp_max_(self, max):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max_', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max_', (self, max))
+    return kernel(ks, self, max)
+
+K_clamp_max___Tensor = {}
+def op_clamp_max___Tensor(self, max):
+    state = DISPATCH()
+    try:
+        ks = self.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max_.Tensor', (self, max))
+    return kernel(ks, self, max)
+
+K_clip = {}
+def op_clip(self, min=None, max=None):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip__Tensor = {}
+def op_clip__Tensor(self, min=None, max=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.Tensor', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip__out = {}
+def op_clip__out(self, min=None, max=None, *, out):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip.out', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip.out', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.out', (self, min, max, out))
+    return kernel(ks, self, min, max, out)
+
+K_clip__Tensor_out = {}
+def op_clip__Tensor_out(self, min=None, max=None, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip.Tensor_out', (self, min, max, out))
+    return kernel(ks, self, min, max, out)
+
+K_clip_ = {}
+def op_clip_(self, min=None, max=None):
+    if min is not None and min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clip_', 'min', min)
+    if max is not None and max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clip_', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip_', (self, min, max))
+    return kernel(ks, self, min, max)
+
+K_clip___Tensor = {}
+def op_clip___Tensor(self, min=None, max=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if min is not None:
+            ks |= min.keys
+        if max is not None:
+            ks |= max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clip___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clip_.Tensor', (self, min, max))
+    return kernel(ks, self, min, max)
 
 K_clamp = {}
 def op_clamp(self, min=None, max=None):
@@ -198,6 +544,112 @@ def op_clamp__Tensor_out(self, min=None, max=None, *, out):
         return miss('aten::clamp.Tensor_out', (self, min, max, out))
     return kernel(ks, self, min, max, out)
 
+K_conj_physical = {}
+def op_conj_physical(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical', (self,))
+    return kernel(ks, self)
+
+K_conj_physical__out = {}
+def op_conj_physical__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical.out', (self, out))
+    return kernel(ks, self, out)
+
+K_conj_physical_ = {}
+def op_conj_physical_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical_', (self,))
+    return kernel(ks, self)
+
+K_complex = {}
+def op_complex(real, imag):
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex', (real, imag))
+    return kernel(ks, real, imag)
+
+K_complex__out = {}
+def op_complex__out(real, imag, *, out):
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex.out', (real, imag, out))
+    return kernel(ks, real, imag, out)
+
+K_conj = {}
+def op_conj(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj', (self,))
+    return kernel(ks, self)
+
+K_celu = {}
+def op_celu(self, alpha=1.0):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu', (self, alpha))
+    return kernel(ks, self, alpha)
+
+K_celu_ = {}
+def op_celu_(self, alpha=1.0):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu_', (self, alpha))
+    return kernel(ks, self, alpha)
+
 K_cumsum = {}
 def op_cumsum(self, dim, *, dtype=None):
     if dim.__class__ is not int: dim = as_int('aten::cumsum', 'dim', dim)
@@ -242,6 +694,225 @@ def op_cumsum__out(self, dim, *, dtype=None, out):
     if kernel is None:
         return miss('aten::cumsum.out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
+
+K_count_nonzero__dim_IntList = {}
+def op_count_nonzero__dim_IntList(self, dim):
+    dim = as_ints('aten::count_nonzero.dim_IntList', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero__dim_IntList[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero.dim_IntList', (self, dim))
+    return kernel(ks, self, dim)
+
+K_count_nonzero = {}
+def op_count_nonzero(self, dim=None):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::count_nonzero', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero', (self, dim))
+    return kernel(ks, self, dim)
+
+K_cumprod = {}
+def op_cumprod(self, dim, *, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::cumprod', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
+K_cumprod_ = {}
+def op_cumprod_(self, dim, *, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::cumprod_', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod_', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod_', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
+K_cumprod__out = {}
+def op_cumprod__out(self, dim, *, dtype=None, out):
+    if dim.__class__ is not int: dim = as_int('aten::cumprod.out', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod.out', (self, dim, dtype, out))
+    return kernel(ks, self, dim, dtype, out)
+
+K_cummax = {}
+def op_cummax(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummax', (self, dim))
+    return kernel(ks, self, dim)
+
+K_cummax__out = {}
+def op_cummax__out(self, dim, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::cummax.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummax.out', (self, dim, values, indices))
+    return kernel(ks, self, dim, values, indices)
+
+K_cummin = {}
+def op_cummin(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummin', (self, dim))
+    return kernel(ks, self, dim)
+
+K_cummin__out = {}
+def op_cummin__out(self, dim, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::cummin.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummin.out', (self, dim, values, indices))
+    return kernel(ks, self, dim, values, indices)
+
+K_cumulative_trapezoid__x = {}
+def op_cumulative_trapezoid__x(y, x, *, dim=-1):
+    if dim.__class__ is not int: dim = as_int('aten::cumulative_trapezoid.x', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys | x.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumulative_trapezoid__x[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumulative_trapezoid.x', (y, x, dim))
+    return kernel(ks, y, x, dim)
+
+K_cumulative_trapezoid__dx = {}
+def op_cumulative_trapezoid__dx(y, *, dx=1, dim=-1):
+    if dx.__class__ is not int and dx.__class__ is not float: dx = as_scalar('aten::cumulative_trapezoid.dx', 'dx', dx)
+    if dim.__class__ is not int: dim = as_int('aten::cumulative_trapezoid.dx', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = y.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumulative_trapezoid__dx[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumulative_trapezoid.dx', (y, dx, dim))
+    return kernel(ks, y, dx, dim)
+
+K_cov = {}
+def op_cov(self, *, correction=1, fweights=None, aweights=None):
+    if correction.__class__ is not int: correction = as_int('aten::cov', 'correction', correction)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if fweights is not None:
+            ks |= fweights.keys
+        if aweights is not None:
+            ks |= aweights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cov[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cov', (self, correction, fweights, aweights))
+    return kernel(ks, self, correction, fweights, aweights)
+
+K_corrcoef = {}
+def op_corrcoef(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_corrcoef[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::corrcoef', (self,))
+    return kernel(ks, self)
+
+K_cdist = {}
+def op_cdist(x1, x2, p=2.0, compute_mode=None):
+    if p.__class__ is not float: p = as_float('aten::cdist', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::cdist', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cdist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cdist', (x1, x2, p, compute_mode))
+    return kernel(ks, x1, x2, p, compute_mode)
+
+K__cdist_forward = {}
+def op__cdist_forward(x1, x2, p, compute_mode):
+    if p.__class__ is not float: p = as_float('aten::_cdist_forward', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::_cdist_forward', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__cdist_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_cdist_forward', (x1, x2, p, compute_mode))
+    return kernel(ks, x1, x2, p, compute_mode)
 
 K_cross_entropy_loss = {}
 def op_cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
@@ -642,6 +1313,150 @@ def op_channel_shuffle(self, groups):
         return miss('aten::channel_shuffle', (self, groups))
     return kernel(ks, self, groups)
 
+K_chain_matmul = {}
+def op_chain_matmul(matrices):
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul', (matrices,))
+    return kernel(ks, matrices)
+
+K_chain_matmul__out = {}
+def op_chain_matmul__out(matrices, *, out):
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul.out', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul.out', (matrices, out))
+    return kernel(ks, matrices, out)
+
+K_cross = {}
+def op_cross(self, other, dim=None):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross', (self, other, dim))
+    return kernel(ks, self, other, dim)
+
+K_cross__out = {}
+def op_cross__out(self, other, dim=None, *, out):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross.out', (self, other, dim, out))
+    return kernel(ks, self, other, dim, out)
+
+K_cholesky = {}
+def op_cholesky(self, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky', (self, upper))
+    return kernel(ks, self, upper)
+
+K_cholesky__out = {}
+def op_cholesky__out(self, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky.out', (self, upper, out))
+    return kernel(ks, self, upper, out)
+
+K_cholesky_inverse = {}
+def op_cholesky_inverse(self, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse', (self, upper))
+    return kernel(ks, self, upper)
+
+K_cholesky_inverse__out = {}
+def op_cholesky_inverse__out(self, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse.out', (self, upper, out))
+    return kernel(ks, self, upper, out)
+
+K_cholesky_solve = {}
+def op_cholesky_solve(self, input2, upper=False):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve', (self, input2, upper))
+    return kernel(ks, self, input2, upper)
+
+K_cholesky_solve__out = {}
+def op_cholesky_solve__out(self, input2, upper=False, *, out):
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve.out', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve.out', (self, input2, upper, out))
+    return kernel(ks, self, input2, upper, out)
+
 K_chunk = {}
 def op_chunk(self, chunks, dim=0):
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
@@ -731,6 +1546,105 @@ def op_cat__out(tensors, dim=0, *, out):
         return miss('aten::cat.out', (tensors, dim, out))
     return kernel(ks, tensors, dim, out)
 
+K_copysign__Scalar_out = {}
+def op_copysign__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::copysign.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copysign.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_clamp_min__out = {}
+def op_clamp_min__out(self, min, *, out):
+    if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::clamp_min.out', 'min', min)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_min.out', (self, min, out))
+    return kernel(ks, self, min, out)
+
+K_clamp_max__out = {}
+def op_clamp_max__out(self, max, *, out):
+    if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::clamp_max.out', 'max', max)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::clamp_max.out', (self, max, out))
+    return kernel(ks, self, max, out)
+
+K_celu__out = {}
+def op_celu__out(self, alpha=1.0, *, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu.out', (self, alpha, out))
+    return kernel(ks, self, alpha, out)
+
+K_count_nonzero__dim_IntList_out = {}
+def op_count_nonzero__dim_IntList_out(self, dim, *, out):
+    dim = as_ints('aten::count_nonzero.dim_IntList_out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero__dim_IntList_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero.dim_IntList_out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_count_nonzero__out = {}
+def op_count_nonzero__out(self, dim=None, *, out):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::count_nonzero.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_count_nonzero__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::count_nonzero.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K__cdist_forward__out = {}
+def op__cdist_forward__out(x1, x2, p, compute_mode, *, out):
+    if p.__class__ is not float: p = as_float('aten::_cdist_forward.out', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::_cdist_forward.out', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__cdist_forward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_cdist_forward.out', (x1, x2, p, compute_mode, out))
+    return kernel(ks, x1, x2, p, compute_mode, out)
+
 K_channel_shuffle__out = {}
 def op_channel_shuffle__out(self, groups, *, out):
     if groups.__class__ is not int: groups = as_int('aten::channel_shuffle.out', 'groups', groups)
@@ -779,6 +1693,22 @@ def cat(tensors, dim=0, *, out=None):
     return kernel(ks, tensors, dim)
 
 
+def cdist(x1, x2, p=2.0, compute_mode=None):
+    """aten::cdist"""
+    if p.__class__ is not float: p = as_float('aten::cdist', 'p', p)
+    if compute_mode is not None and compute_mode.__class__ is not int: compute_mode = as_int('aten::cdist', 'compute_mode', compute_mode)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cdist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cdist', (x1, x2, p, compute_mode))
+    return kernel(ks, x1, x2, p, compute_mode)
+
+
 def ceil(input, *, out=None):
     """aten::ceil, aten::ceil.out"""
     if out is not None:
@@ -809,6 +1739,57 @@ def ceil_(input):
     return kernel(ks, input)
 
 
+def celu(input, alpha=1.0, *, out=None):
+    """aten::celu, aten::celu.out"""
+    if out is not None:
+        return op_celu__out(input, alpha, out=out)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu', (input, alpha))
+    return kernel(ks, input, alpha)
+
+
+def celu_(input, alpha=1.0):
+    """aten::celu_"""
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu_', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_celu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::celu_', (input, alpha))
+    return kernel(ks, input, alpha)
+
+
+def chain_matmul(matrices, *, out=None):
+    """aten::chain_matmul, aten::chain_matmul.out"""
+    if out is not None:
+        return op_chain_matmul__out(matrices, out=out)
+    if matrices.__class__ is not tuple and matrices.__class__ is not list: matrices = as_sequence('aten::chain_matmul', 'matrices', matrices)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in matrices:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_chain_matmul[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::chain_matmul', (matrices,))
+    return kernel(ks, matrices)
+
+
 def channel_shuffle(input, groups, *, out=None):
     """aten::channel_shuffle, aten::channel_shuffle.out"""
     if out is not None:
@@ -824,6 +1805,57 @@ def channel_shuffle(input, groups, *, out=None):
     if kernel is None:
         return miss('aten::channel_shuffle', (input, groups))
     return kernel(ks, input, groups)
+
+
+def cholesky(input, upper=False, *, out=None):
+    """aten::cholesky, aten::cholesky.out"""
+    if out is not None:
+        return op_cholesky__out(input, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky', (input, upper))
+    return kernel(ks, input, upper)
+
+
+def cholesky_inverse(input, upper=False, *, out=None):
+    """aten::cholesky_inverse, aten::cholesky_inverse.out"""
+    if out is not None:
+        return op_cholesky_inverse__out(input, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_inverse', (input, upper))
+    return kernel(ks, input, upper)
+
+
+def cholesky_solve(input, input2, upper=False, *, out=None):
+    """aten::cholesky_solve, aten::cholesky_solve.out"""
+    if out is not None:
+        return op_cholesky_solve__out(input, input2, upper, out=out)
+    if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
+    state = DISPATCH()
+    try:
+        ks = input.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cholesky_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cholesky_solve', (input, input2, upper))
+    return kernel(ks, input, input2, upper)
 
 
 def chunk(input, chunks, dim=0):
@@ -860,6 +1892,92 @@ def clamp_(*args, **kwargs):
     return P_clamp_(*args, **kwargs)
 
 
+def clamp_max(input, max, **kwargs):
+    """aten::clamp_max, aten::clamp_max.Tensor, aten::clamp_max.Tensor_out, aten::clamp_max.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_clamp_max(input, max, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_max(input, max)
+    return kernel(ks, input, max)
+
+
+def clamp_max_(input, max, **kwargs):
+    """aten::clamp_max_, aten::clamp_max_.Tensor"""
+    if kwargs:
+        return P_clamp_max_(input, max, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | max.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_max___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_max_(input, max)
+    return kernel(ks, input, max)
+
+
+def clamp_min(input, min, **kwargs):
+    """aten::clamp_min, aten::clamp_min.Tensor, aten::clamp_min.Tensor_out, aten::clamp_min.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_clamp_min(input, min, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_min(input, min)
+    return kernel(ks, input, min)
+
+
+def clamp_min_(input, min, **kwargs):
+    """aten::clamp_min_, aten::clamp_min_.Tensor"""
+    if kwargs:
+        return P_clamp_min_(input, min, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | min.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_clamp_min___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_clamp_min_(input, min)
+    return kernel(ks, input, min)
+
+
+def clip(*args, **kwargs):
+    """aten::clip, aten::clip.Tensor, aten::clip.out, aten::clip.Tensor_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_clip(*args, **kwargs)
+
+
+def clip_(*args, **kwargs):
+    """aten::clip_, aten::clip_.Tensor"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_clip_(*args, **kwargs)
+
+
 def clone(input, *, memory_format=None, out=None):
     """aten::clone, aten::clone.out"""
     if out is not None:
@@ -874,6 +1992,66 @@ def clone(input, *, memory_format=None, out=None):
     if kernel is None:
         return miss('aten::clone', (input, memory_format))
     return kernel(ks, input, memory_format)
+
+
+def complex(real, imag, *, out=None):
+    """aten::complex, aten::complex.out"""
+    if out is not None:
+        return op_complex__out(real, imag, out=out)
+    state = DISPATCH()
+    try:
+        ks = real.keys | imag.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_complex[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::complex', (real, imag))
+    return kernel(ks, real, imag)
+
+
+def conj(input):
+    """aten::conj"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj', (input,))
+    return kernel(ks, input)
+
+
+def conj_physical(input, *, out=None):
+    """aten::conj_physical, aten::conj_physical.out"""
+    if out is not None:
+        return op_conj_physical__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical', (input,))
+    return kernel(ks, input)
+
+
+def conj_physical_(input):
+    """aten::conj_physical_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_conj_physical_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::conj_physical_', (input,))
+    return kernel(ks, input)
 
 
 def constant_pad_nd(input, pad, value=0, *, out=None):
@@ -996,6 +2174,38 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
+def copysign(input, other, **kwargs):
+    """aten::copysign.Tensor, aten::copysign.Scalar, aten::copysign.out, aten::copysign.Scalar_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_copysign(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copysign__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_copysign(input, other)
+    return kernel(ks, input, other)
+
+
+def corrcoef(input):
+    """aten::corrcoef"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_corrcoef[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::corrcoef', (input,))
+    return kernel(ks, input)
+
+
 def cos(input, *, out=None):
     """aten::cos, aten::cos.out"""
     if out is not None:
@@ -1023,6 +2233,36 @@ def cos_(input):
         kernel = None
     if kernel is None:
         return miss('aten::cos_', (input,))
+    return kernel(ks, input)
+
+
+def cosh(input, *, out=None):
+    """aten::cosh, aten::cosh.out"""
+    if out is not None:
+        return op_cosh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh', (input,))
+    return kernel(ks, input)
+
+
+def cosh_(input):
+    """aten::cosh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosh_', (input,))
     return kernel(ks, input)
 
 
@@ -1058,9 +2298,109 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08):
     return kernel(ks, x1, x2, dim, eps)
 
 
+def count_nonzero(*args, **kwargs):
+    """aten::count_nonzero.dim_IntList and 3 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_count_nonzero(*args, **kwargs)
+
+
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """aten::cov"""
+    if correction.__class__ is not int: correction = as_int('aten::cov', 'correction', correction)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if fweights is not None:
+            ks |= fweights.keys
+        if aweights is not None:
+            ks |= aweights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cov[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cov', (input, correction, fweights, aweights))
+    return kernel(ks, input, correction, fweights, aweights)
+
+
+def cross(input, other, dim=None, *, out=None):
+    """aten::cross, aten::cross.out"""
+    if out is not None:
+        return op_cross__out(input, other, dim, out=out)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cross[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cross', (input, other, dim))
+    return kernel(ks, input, other, dim)
+
+
 def ctc_loss(*args, **kwargs):
     """aten::ctc_loss.IntList, aten::ctc_loss.Tensor"""
     return P_ctc_loss(*args, **kwargs)
+
+
+def cummax(input, dim, *, out=None):
+    """aten::cummax, aten::cummax.out"""
+    if out is not None:
+        values, indices = out_tuple('aten::cummax.out', out, 2)
+        return op_cummax__out(input, dim, values=values, indices=indices)
+    if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummax', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def cummin(input, dim, *, out=None):
+    """aten::cummin, aten::cummin.out"""
+    if out is not None:
+        values, indices = out_tuple('aten::cummin.out', out, 2)
+        return op_cummin__out(input, dim, values=values, indices=indices)
+    if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cummin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cummin', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def cumprod(input, dim, *, dtype=None, out=None):
+    """aten::cumprod, aten::cumprod.out"""
+    if out is not None:
+        return op_cumprod__out(input, dim, dtype=dtype, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::cumprod', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cumprod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cumprod', (input, dim, dtype))
+    return kernel(ks, input, dim, dtype)
 
 
 def cumsum(input, dim, *, dtype=None, out=None):
@@ -1079,6 +2419,11 @@ def cumsum(input, dim, *, dtype=None, out=None):
     if kernel is None:
         return miss('aten::cumsum', (input, dim, dtype))
     return kernel(ks, input, dim, dtype)
+
+
+def cumulative_trapezoid(*args, **kwargs):
+    """aten::cumulative_trapezoid.x, aten::cumulative_trapezoid.dx"""
+    return P_cumulative_trapezoid(*args, **kwargs)
 
 
 def col2im(input, output_size, kernel_size, dilation, padding, stride, *, out=None):
@@ -1128,6 +2473,12 @@ class methods:
 
     ceil_ = op_ceil_
 
+    cholesky = op_cholesky
+
+    cholesky_inverse = op_cholesky_inverse
+
+    cholesky_solve = op_cholesky_solve
+
     chunk = op_chunk
 
     def clamp(self, *args, **kwargs):
@@ -1136,15 +2487,134 @@ class methods:
     def clamp_(self, *args, **kwargs):
         return P_clamp_(self, *args, **kwargs)
 
+    def clamp_max(self, max, **kwargs):
+        if kwargs:
+            return P_clamp_max(self, max, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | max.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_max__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_max(self, max)
+        return kernel(ks, self, max)
+
+    def clamp_max_(self, max, **kwargs):
+        if kwargs:
+            return P_clamp_max_(self, max, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | max.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_max___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_max_(self, max)
+        return kernel(ks, self, max)
+
+    def clamp_min(self, min, **kwargs):
+        if kwargs:
+            return P_clamp_min(self, min, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | min.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_min__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_min(self, min)
+        return kernel(ks, self, min)
+
+    def clamp_min_(self, min, **kwargs):
+        if kwargs:
+            return P_clamp_min_(self, min, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | min.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_clamp_min___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_clamp_min_(self, min)
+        return kernel(ks, self, min)
+
+    def clip(self, *args, **kwargs):
+        return P_clip(self, *args, **kwargs)
+
+    def clip_(self, *args, **kwargs):
+        return P_clip_(self, *args, **kwargs)
+
     clone = op_clone
+
+    conj = op_conj
+
+    conj_physical = op_conj_physical
+
+    conj_physical_ = op_conj_physical_
 
     contiguous = op_contiguous
 
     copy_ = op_copy_
 
+    def copysign(self, other, **kwargs):
+        if kwargs:
+            return P_copysign(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_copysign__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_copysign(self, other)
+        return kernel(ks, self, other)
+
+    def copysign_(self, other, **kwargs):
+        if kwargs:
+            return P_copysign_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_copysign___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_copysign_(self, other)
+        return kernel(ks, self, other)
+
+    corrcoef = op_corrcoef
+
     cos = op_cos
 
     cos_ = op_cos_
+
+    cosh = op_cosh
+
+    cosh_ = op_cosh_
+
+    def count_nonzero(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_count_nonzero(self, *args, **kwargs)
+
+    cov = op_cov
+
+    cross = op_cross
+
+    cummax = op_cummax
+
+    cummin = op_cummin
+
+    cumprod = op_cumprod
+
+    cumprod_ = op_cumprod_
 
     cumsum = op_cumsum
 
@@ -1168,6 +2638,53 @@ OPERATORS = {
     'ceil_': (
         ('aten::ceil_(Tensor(a!) self) -> Tensor(a!)', op_ceil_, K_ceil_, ('pointwise',), True, True, ()),
     ),
+    'cosh': (
+        ('aten::cosh(Tensor self) -> Tensor', op_cosh, K_cosh, ('pointwise',), True, True, ()),
+        ('aten::cosh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_cosh__out, K_cosh__out, ('pointwise',), True, True, ()),
+    ),
+    'cosh_': (
+        ('aten::cosh_(Tensor(a!) self) -> Tensor(a!)', op_cosh_, K_cosh_, ('pointwise',), True, True, ()),
+    ),
+    'copysign': (
+        ('aten::copysign.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_copysign__out, K_copysign__out, ('pointwise',), True, True, ()),
+        ('aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor', op_copysign__Tensor, K_copysign__Tensor, ('pointwise',), True, True, ()),
+        ('aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor', op_copysign__Scalar, K_copysign__Scalar, ('pointwise',), True, True, ()),
+        ('aten::copysign.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_copysign__Scalar_out, K_copysign__Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::copysign.Scalar'),)),
+    ),
+    'copysign_': (
+        ('aten::copysign_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_copysign___Tensor, K_copysign___Tensor, ('pointwise',), True, True, ()),
+        ('aten::copysign_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_copysign___Scalar, K_copysign___Scalar, ('pointwise',), True, True, ()),
+    ),
+    'clamp_min': (
+        ('aten::clamp_min(Tensor self, Scalar min) -> Tensor', op_clamp_min, K_clamp_min, ('pointwise',), True, True, ()),
+        ('aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor', op_clamp_min__Tensor, K_clamp_min__Tensor, ('pointwise',), True, True, ()),
+        ('aten::clamp_min.Tensor_out(Tensor self, Tensor min, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_min__Tensor_out, K_clamp_min__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::clamp_min.out(Tensor self, Scalar min, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_min__out, K_clamp_min__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::clamp_min'),)),
+    ),
+    'clamp_min_': (
+        ('aten::clamp_min_(Tensor(a!) self, Scalar min) -> Tensor(a!)', op_clamp_min_, K_clamp_min_, ('pointwise',), True, True, ()),
+        ('aten::clamp_min_.Tensor(Tensor(a!) self, Tensor min) -> Tensor(a!)', op_clamp_min___Tensor, K_clamp_min___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'clamp_max': (
+        ('aten::clamp_max(Tensor self, Scalar max) -> Tensor', op_clamp_max, K_clamp_max, ('pointwise',), True, True, ()),
+        ('aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor', op_clamp_max__Tensor, K_clamp_max__Tensor, ('pointwise',), True, True, ()),
+        ('aten::clamp_max.Tensor_out(Tensor self, Tensor max, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_max__Tensor_out, K_clamp_max__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::clamp_max.out(Tensor self, Scalar max, *, Tensor(a!) out) -> Tensor(a!)', op_clamp_max__out, K_clamp_max__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::clamp_max'),)),
+    ),
+    'clamp_max_': (
+        ('aten::clamp_max_(Tensor(a!) self, Scalar max) -> Tensor(a!)', op_clamp_max_, K_clamp_max_, ('pointwise',), True, True, ()),
+        ('aten::clamp_max_.Tensor(Tensor(a!) self, Tensor max) -> Tensor(a!)', op_clamp_max___Tensor, K_clamp_max___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'clip': (
+        ('aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', op_clip, K_clip, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+        ('aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor', op_clip__Tensor, K_clip__Tensor, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+        ('aten::clip.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', op_clip__out, K_clip__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+        ('aten::clip.Tensor_out(Tensor self, Tensor? min=None, Tensor? max=None, *, Tensor(a!) out) -> Tensor(a!)', op_clip__Tensor_out, K_clip__Tensor_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:clip'),)),
+    ),
+    'clip_': (
+        ('aten::clip_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', op_clip_, K_clip_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip_'),)),
+        ('aten::clip_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', op_clip___Tensor, K_clip___Tensor, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:clip_'),)),
+    ),
     'clamp': (
         ('aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor', op_clamp, K_clamp, ('pointwise',), True, True, ()),
         ('aten::clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor(a!) out) -> Tensor(a!)', op_clamp__out, K_clamp__out, ('pointwise',), True, True, ()),
@@ -1178,12 +2695,71 @@ OPERATORS = {
         ('aten::clamp_(Tensor(a!) self, Scalar? min=None, Scalar? max=None) -> Tensor(a!)', op_clamp_, K_clamp_, ('pointwise',), True, True, ()),
         ('aten::clamp_.Tensor(Tensor(a!) self, Tensor? min=None, Tensor? max=None) -> Tensor(a!)', op_clamp___Tensor, K_clamp___Tensor, ('pointwise',), True, True, ()),
     ),
+    'conj_physical': (
+        ('aten::conj_physical(Tensor self) -> Tensor', op_conj_physical, K_conj_physical, ('pointwise',), True, True, ()),
+        ('aten::conj_physical.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_conj_physical__out, K_conj_physical__out, ('pointwise',), True, True, ()),
+    ),
+    'conj_physical_': (
+        ('aten::conj_physical_(Tensor(a!) self) -> Tensor(a!)', op_conj_physical_, K_conj_physical_, ('pointwise',), True, True, ()),
+    ),
+    'complex': (
+        ('aten::complex(Tensor real, Tensor imag) -> Tensor', op_complex, K_complex, ('pointwise',), True, True, ()),
+        ('aten::complex.out(Tensor real, Tensor imag, *, Tensor(a!) out) -> Tensor(a!)', op_complex__out, K_complex__out, ('pointwise',), True, True, ()),
+    ),
+    'conj': (
+        ('aten::conj(Tensor(a) self) -> Tensor(a)', op_conj, K_conj, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:conj'),)),
+    ),
+    'celu': (
+        ('aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor', op_celu, K_celu, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:celu'),)),
+        ('aten::celu.out(Tensor self, Scalar alpha=1.0, *, Tensor(a!) out) -> Tensor(a!)', op_celu__out, K_celu__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::celu'),)),
+    ),
+    'celu_': (
+        ('aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)', op_celu_, K_celu_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:celu_'),)),
+    ),
     'cumsum': (
         ('aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', op_cumsum, K_cumsum, (), True, True, ()),
         ('aten::cumsum.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_cumsum__out, K_cumsum__out, (), True, True, ()),
     ),
     'cumsum_': (
         ('aten::cumsum_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', op_cumsum_, K_cumsum_, (), True, True, ()),
+    ),
+    'count_nonzero': (
+        ('aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor', op_count_nonzero__dim_IntList, K_count_nonzero__dim_IntList, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:count_nonzero_dims'),)),
+        ('aten::count_nonzero(Tensor self, int? dim=None) -> Tensor', op_count_nonzero, K_count_nonzero, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:count_nonzero'),)),
+        ('aten::count_nonzero.dim_IntList_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', op_count_nonzero__dim_IntList_out, K_count_nonzero__dim_IntList_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::count_nonzero.dim_IntList'),)),
+        ('aten::count_nonzero.out(Tensor self, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', op_count_nonzero__out, K_count_nonzero__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::count_nonzero'),)),
+    ),
+    'cumprod': (
+        ('aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', op_cumprod, K_cumprod, (), True, True, ()),
+        ('aten::cumprod.out(Tensor self, int dim, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_cumprod__out, K_cumprod__out, (), True, True, ()),
+    ),
+    'cumprod_': (
+        ('aten::cumprod_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)', op_cumprod_, K_cumprod_, (), True, True, ()),
+    ),
+    'cummax': (
+        ('aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)', op_cummax, K_cummax, (), True, True, ()),
+        ('aten::cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_cummax__out, K_cummax__out, (), True, True, ()),
+    ),
+    'cummin': (
+        ('aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)', op_cummin, K_cummin, (), True, True, ()),
+        ('aten::cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_cummin__out, K_cummin__out, (), True, True, ()),
+    ),
+    'cumulative_trapezoid': (
+        ('aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', op_cumulative_trapezoid__x, K_cumulative_trapezoid__x, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:cumulative_trapezoid'),)),
+        ('aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor', op_cumulative_trapezoid__dx, K_cumulative_trapezoid__dx, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:cumulative_trapezoid_dx'),)),
+    ),
+    'cov': (
+        ('aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor', op_cov, K_cov, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:cov'),)),
+    ),
+    'corrcoef': (
+        ('aten::corrcoef(Tensor self) -> Tensor', op_corrcoef, K_corrcoef, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:corrcoef'),)),
+    ),
+    'cdist': (
+        ('aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor', op_cdist, K_cdist, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:cdist'),)),
+    ),
+    '_cdist_forward': (
+        ('aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor', op__cdist_forward, K__cdist_forward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:cdist'),)),
+        ('aten::_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!)', op__cdist_forward__out, K__cdist_forward__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_cdist_forward'),)),
     ),
     'cross_entropy_loss': (
         ('aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor', op_cross_entropy_loss, K_cross_entropy_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.losses:cross_entropy_loss'),)),
@@ -1238,6 +2814,26 @@ OPERATORS = {
         ('aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor', op_channel_shuffle, K_channel_shuffle, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:channel_shuffle'),)),
         ('aten::channel_shuffle.out(Tensor self, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)', op_channel_shuffle__out, K_channel_shuffle__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::channel_shuffle'),)),
     ),
+    'chain_matmul': (
+        ('aten::chain_matmul(Tensor[] matrices) -> Tensor', op_chain_matmul, K_chain_matmul, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:chain_matmul'),)),
+        ('aten::chain_matmul.out(Tensor[] matrices, *, Tensor(a!) out) -> Tensor(a!)', op_chain_matmul__out, K_chain_matmul__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::chain_matmul'),)),
+    ),
+    'cross': (
+        ('aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor', op_cross, K_cross, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:cross'),)),
+        ('aten::cross.out(Tensor self, Tensor other, int? dim=None, *, Tensor(a!) out) -> Tensor(a!)', op_cross__out, K_cross__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cross'),)),
+    ),
+    'cholesky': (
+        ('aten::cholesky(Tensor self, bool upper=False) -> Tensor', op_cholesky, K_cholesky, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky'),)),
+        ('aten::cholesky.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', op_cholesky__out, K_cholesky__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cholesky'),)),
+    ),
+    'cholesky_inverse': (
+        ('aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor', op_cholesky_inverse, K_cholesky_inverse, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky_inverse'),)),
+        ('aten::cholesky_inverse.out(Tensor self, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', op_cholesky_inverse__out, K_cholesky_inverse__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cholesky_inverse'),)),
+    ),
+    'cholesky_solve': (
+        ('aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor', op_cholesky_solve, K_cholesky_solve, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:cholesky_solve'),)),
+        ('aten::cholesky_solve.out(Tensor self, Tensor input2, bool upper=False, *, Tensor(a!) out) -> Tensor(a!)', op_cholesky_solve__out, K_cholesky_solve__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cholesky_solve'),)),
+    ),
     'chunk': (
         ('aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]', op_chunk, K_chunk, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:chunk'),)),
     ),
@@ -1262,13 +2858,30 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'cat': cat,
+        'cdist': cdist,
         'ceil': ceil,
         'ceil_': ceil_,
+        'celu': celu,
+        'celu_': celu_,
+        'chain_matmul': chain_matmul,
         'channel_shuffle': channel_shuffle,
+        'cholesky': cholesky,
+        'cholesky_inverse': cholesky_inverse,
+        'cholesky_solve': cholesky_solve,
         'chunk': chunk,
         'clamp': clamp,
         'clamp_': clamp_,
+        'clamp_max': clamp_max,
+        'clamp_max_': clamp_max_,
+        'clamp_min': clamp_min,
+        'clamp_min_': clamp_min_,
+        'clip': clip,
+        'clip_': clip_,
         'clone': clone,
+        'complex': complex,
+        'conj': conj,
+        'conj_physical': conj_physical,
+        'conj_physical_': conj_physical_,
         'constant_pad_nd': constant_pad_nd,
         'conv1d': conv1d,
         'conv2d': conv2d,
@@ -1277,12 +2890,23 @@ FUNCTIONS = {
         'conv_transpose2d': conv_transpose2d,
         'conv_transpose3d': conv_transpose3d,
         'convolution': convolution,
+        'copysign': copysign,
+        'corrcoef': corrcoef,
         'cos': cos,
         'cos_': cos_,
+        'cosh': cosh,
+        'cosh_': cosh_,
         'cosine_embedding_loss': cosine_embedding_loss,
         'cosine_similarity': cosine_similarity,
+        'count_nonzero': count_nonzero,
+        'cov': cov,
+        'cross': cross,
         'ctc_loss': ctc_loss,
+        'cummax': cummax,
+        'cummin': cummin,
+        'cumprod': cumprod,
         'cumsum': cumsum,
+        'cumulative_trapezoid': cumulative_trapezoid,
     },
     'turnout.generated.nn_functional': {
         'col2im': col2im,

@@ -18,7 +18,48 @@ from turnout.bindings import (
 )
 
 P_div = packet('aten', 'div')
+P_divide = packet('aten', 'divide')
 P_div_ = packet('aten', 'div_')
+P_divide_ = packet('aten', 'divide_')
+
+K_deg2rad = {}
+def op_deg2rad(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad', (self,))
+    return kernel(ks, self)
+
+K_deg2rad__out = {}
+def op_deg2rad__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad.out', (self, out))
+    return kernel(ks, self, out)
+
+K_deg2rad_ = {}
+def op_deg2rad_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad_', (self,))
+    return kernel(ks, self)
 
 K_div__Tensor = {}
 def op_div__Tensor(self, other):
@@ -159,6 +200,184 @@ def op_div__out_mode(self, other, *, rounding_mode, out):
         return miss('aten::div.out_mode', (self, other, rounding_mode, out))
     return kernel(ks, self, other, rounding_mode, out)
 
+K_divide__Tensor = {}
+def op_divide__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_divide__out = {}
+def op_divide__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_divide__Scalar = {}
+def op_divide__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_divide__Tensor_mode = {}
+def op_divide__Tensor_mode(self, other, *, rounding_mode):
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.Tensor_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Tensor_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Tensor_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_divide__out_mode = {}
+def op_divide__out_mode(self, other, *, rounding_mode, out):
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.out_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__out_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.out_mode', (self, other, rounding_mode, out))
+    return kernel(ks, self, other, rounding_mode, out)
+
+K_divide__Scalar_mode = {}
+def op_divide__Scalar_mode(self, other, *, rounding_mode):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide.Scalar_mode', 'other', other)
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide.Scalar_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Scalar_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide.Scalar_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_divide___Tensor = {}
+def op_divide___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_divide___Scalar = {}
+def op_divide___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_divide___Tensor_mode = {}
+def op_divide___Tensor_mode(self, other, *, rounding_mode):
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide_.Tensor_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Tensor_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Tensor_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_divide___Scalar_mode = {}
+def op_divide___Scalar_mode(self, other, *, rounding_mode):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::divide_.Scalar_mode', 'other', other)
+    if rounding_mode is not None and rounding_mode.__class__ is not str: rounding_mode = as_str('aten::divide_.Scalar_mode', 'rounding_mode', rounding_mode)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide___Scalar_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::divide_.Scalar_mode', (self, other, rounding_mode))
+    return kernel(ks, self, other, rounding_mode)
+
+K_digamma__out = {}
+def op_digamma__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma.out', (self, out))
+    return kernel(ks, self, out)
+
+K_digamma = {}
+def op_digamma(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma', (self,))
+    return kernel(ks, self)
+
+K_digamma_ = {}
+def op_digamma_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma_', (self,))
+    return kernel(ks, self)
+
 K_diagonal_backward = {}
 def op_diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     input_sizes = as_ints('aten::diagonal_backward', 'input_sizes', input_sizes)
@@ -175,6 +394,39 @@ def op_diagonal_backward(grad_output, input_sizes, offset, dim1, dim2):
     if kernel is None:
         return miss('aten::diagonal_backward', (grad_output, input_sizes, offset, dim1, dim2))
     return kernel(ks, grad_output, input_sizes, offset, dim1, dim2)
+
+K_dist = {}
+def op_dist(self, other, p=2):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist', (self, other, p))
+    return kernel(ks, self, other, p)
+
+K_diff = {}
+def op_diff(self, n=1, dim=-1, prepend=None, append=None):
+    if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff', (self, n, dim, prepend, append))
+    return kernel(ks, self, n, dim, prepend, append)
 
 K_dropout = {}
 def op_dropout(input, p, train):
@@ -231,6 +483,19 @@ def op_dot__out(self, tensor, *, out):
     if kernel is None:
         return miss('aten::dot.out', (self, tensor, out))
     return kernel(ks, self, tensor, out)
+
+K_det = {}
+def op_det(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::det', (self,))
+    return kernel(ks, self)
 
 K_diagonal = {}
 def op_diagonal(self, offset=0, dim1=0, dim2=1):
@@ -307,6 +572,83 @@ def op_diagonal_backward__out(grad_output, input_sizes, offset, dim1, dim2, *, o
         return miss('aten::diagonal_backward.out', (grad_output, input_sizes, offset, dim1, dim2, out))
     return kernel(ks, grad_output, input_sizes, offset, dim1, dim2, out)
 
+K_dist__out = {}
+def op_dist__out(self, other, p=2, *, out):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist.out', (self, other, p, out))
+    return kernel(ks, self, other, p, out)
+
+K_diff__out = {}
+def op_diff__out(self, n=1, dim=-1, prepend=None, append=None, *, out):
+    if n.__class__ is not int: n = as_int('aten::diff.out', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff.out', (self, n, dim, prepend, append, out))
+    return kernel(ks, self, n, dim, prepend, append, out)
+
+
+def deg2rad(input, *, out=None):
+    """aten::deg2rad, aten::deg2rad.out"""
+    if out is not None:
+        return op_deg2rad__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad', (input,))
+    return kernel(ks, input)
+
+
+def deg2rad_(input):
+    """aten::deg2rad_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_deg2rad_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::deg2rad_', (input,))
+    return kernel(ks, input)
+
+
+def det(input):
+    """aten::det"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_det[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::det', (input,))
+    return kernel(ks, input)
+
 
 def detach(input):
     """aten::detach"""
@@ -339,6 +681,61 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return kernel(ks, input, offset, dim1, dim2)
 
 
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """aten::diff, aten::diff.out"""
+    if out is not None:
+        return op_diff__out(input, n, dim, prepend, append, out=out)
+    if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
+    if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if prepend is not None:
+            ks |= prepend.keys
+        if append is not None:
+            ks |= append.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_diff[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::diff', (input, n, dim, prepend, append))
+    return kernel(ks, input, n, dim, prepend, append)
+
+
+def digamma(input, *, out=None):
+    """aten::digamma, aten::digamma.out"""
+    if out is not None:
+        return op_digamma__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_digamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::digamma', (input,))
+    return kernel(ks, input)
+
+
+def dist(input, other, p=2, *, out=None):
+    """aten::dist, aten::dist.out"""
+    if out is not None:
+        return op_dist__out(input, other, p, out=out)
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_dist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::dist', (input, other, p))
+    return kernel(ks, input, other, p)
+
+
 def div(input, other, **kwargs):
     """aten::div.Tensor and 7 other overloads"""
     if kwargs:
@@ -354,6 +751,24 @@ def div(input, other, **kwargs):
         kernel = None
     if kernel is None:
         return P_div(input, other)
+    return kernel(ks, input, other)
+
+
+def divide(input, other, **kwargs):
+    """aten::divide.Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_divide(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_divide__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_divide(input, other)
     return kernel(ks, input, other)
 
 
@@ -408,9 +823,23 @@ def dropout_(input, p, train):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
+    deg2rad = op_deg2rad
+
+    deg2rad_ = op_deg2rad_
+
+    det = op_det
+
     detach = op_detach
 
     diagonal = op_diagonal
+
+    diff = op_diff
+
+    digamma = op_digamma
+
+    digamma_ = op_digamma_
+
+    dist = op_dist
 
     def div(self, other, **kwargs):
         if kwargs:
@@ -438,6 +867,34 @@ class methods:
             kernel = None
         if kernel is None:
             return P_div_(self, other)
+        return kernel(ks, self, other)
+
+    def divide(self, other, **kwargs):
+        if kwargs:
+            return P_divide(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_divide__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_divide(self, other)
+        return kernel(ks, self, other)
+
+    def divide_(self, other, **kwargs):
+        if kwargs:
+            return P_divide_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_divide___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_divide_(self, other)
         return kernel(ks, self, other)
 
     dot = op_dot
@@ -477,6 +934,13 @@ class methods:
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 OPERATORS = {
+    'deg2rad': (
+        ('aten::deg2rad(Tensor self) -> Tensor', op_deg2rad, K_deg2rad, ('pointwise',), True, True, ()),
+        ('aten::deg2rad.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_deg2rad__out, K_deg2rad__out, ('pointwise',), True, True, ()),
+    ),
+    'deg2rad_': (
+        ('aten::deg2rad_(Tensor(a!) self) -> Tensor(a!)', op_deg2rad_, K_deg2rad_, ('pointwise',), True, True, ()),
+    ),
     'div': (
         ('aten::div.Tensor(Tensor self, Tensor other) -> Tensor', op_div__Tensor, K_div__Tensor, ('pointwise',), True, True, ()),
         ('aten::div.Scalar(Tensor self, Scalar other) -> Tensor', op_div__Scalar, K_div__Scalar, ('pointwise',), True, True, ()),
@@ -493,9 +957,38 @@ OPERATORS = {
         ('aten::div_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', op_div___Tensor_mode, K_div___Tensor_mode, ('pointwise',), True, True, ()),
         ('aten::div_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', op_div___Scalar_mode, K_div___Scalar_mode, ('pointwise',), True, True, ()),
     ),
+    'divide': (
+        ('aten::divide.Tensor(Tensor self, Tensor other) -> Tensor', op_divide__Tensor, K_divide__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),)),
+        ('aten::divide.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_divide__out, K_divide__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:divide'),)),
+        ('aten::divide.Scalar(Tensor self, Scalar other) -> Tensor', op_divide__Scalar, K_divide__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),)),
+        ('aten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor', op_divide__Tensor_mode, K_divide__Tensor_mode, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),)),
+        ('aten::divide.out_mode(Tensor self, Tensor other, *, str? rounding_mode, Tensor(a!) out) -> Tensor(a!)', op_divide__out_mode, K_divide__out_mode, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:divide'),)),
+        ('aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor', op_divide__Scalar_mode, K_divide__Scalar_mode, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide'),)),
+    ),
+    'divide_': (
+        ('aten::divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_divide___Tensor, K_divide___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),)),
+        ('aten::divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_divide___Scalar, K_divide___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),)),
+        ('aten::divide_.Tensor_mode(Tensor(a!) self, Tensor other, *, str? rounding_mode) -> Tensor(a!)', op_divide___Tensor_mode, K_divide___Tensor_mode, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),)),
+        ('aten::divide_.Scalar_mode(Tensor(a!) self, Scalar other, *, str? rounding_mode) -> Tensor(a!)', op_divide___Scalar_mode, K_divide___Scalar_mode, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:divide_'),)),
+    ),
+    'digamma': (
+        ('aten::digamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_digamma__out, K_digamma__out, ('pointwise',), True, True, ()),
+        ('aten::digamma(Tensor self) -> Tensor', op_digamma, K_digamma, ('pointwise',), True, True, ()),
+    ),
+    'digamma_': (
+        ('aten::digamma_(Tensor(a!) self) -> Tensor(a!)', op_digamma_, K_digamma_, ('pointwise',), True, True, ()),
+    ),
     'diagonal_backward': (
         ('aten::diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor', op_diagonal_backward, K_diagonal_backward, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.backward:diagonal_backward'),)),
         ('aten::diagonal_backward.out(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2, *, Tensor(a!) out) -> Tensor(a!)', op_diagonal_backward__out, K_diagonal_backward__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::diagonal_backward'),)),
+    ),
+    'dist': (
+        ('aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor', op_dist, K_dist, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:dist'),)),
+        ('aten::dist.out(Tensor self, Tensor other, Scalar p=2, *, Tensor(a!) out) -> Tensor(a!)', op_dist__out, K_dist__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::dist'),)),
+    ),
+    'diff': (
+        ('aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor', op_diff, K_diff, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:diff'),)),
+        ('aten::diff.out(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None, *, Tensor(a!) out) -> Tensor(a!)', op_diff__out, K_diff__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::diff'),)),
     ),
     'dropout': (
         ('aten::dropout(Tensor input, float p, bool train) -> Tensor', op_dropout, K_dropout, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:dropout'),)),
@@ -506,6 +999,9 @@ OPERATORS = {
     'dot': (
         ('aten::dot(Tensor self, Tensor tensor) -> Tensor', op_dot, K_dot, (), True, True, ()),
         ('aten::dot.out(Tensor self, Tensor tensor, *, Tensor(a!) out) -> Tensor(a!)', op_dot__out, K_dot__out, (), True, True, ()),
+    ),
+    'det': (
+        ('aten::det(Tensor self) -> Tensor', op_det, K_det, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:det'),)),
     ),
     'diagonal': (
         ('aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)', op_diagonal, K_diagonal, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:diagonal'),)),
@@ -519,9 +1015,16 @@ OPERATORS = {
 # Public module -> its functions by name.
 FUNCTIONS = {
     'turnout': {
+        'deg2rad': deg2rad,
+        'deg2rad_': deg2rad_,
+        'det': det,
         'detach': detach,
         'diagonal': diagonal,
+        'diff': diff,
+        'digamma': digamma,
+        'dist': dist,
         'div': div,
+        'divide': divide,
         'dot': dot,
         'dropout': dropout,
         'dropout_': dropout_,

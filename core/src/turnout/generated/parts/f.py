@@ -19,8 +19,12 @@ from turnout.bindings import (
 
 P_fill = packet('aten', 'fill')
 P_fill_ = packet('aten', 'fill_')
+P_float_power = packet('aten', 'float_power')
 P_floor_divide = packet('aten', 'floor_divide')
+P_fmod = packet('aten', 'fmod')
+P_float_power_ = packet('aten', 'float_power_')
 P_floor_divide_ = packet('aten', 'floor_divide_')
+P_fmod_ = packet('aten', 'fmod_')
 
 K_floor = {}
 def op_floor(self):
@@ -60,6 +64,110 @@ def op_floor__out(self, *, out):
     if kernel is None:
         return miss('aten::floor.out', (self, out))
     return kernel(ks, self, out)
+
+K_frac = {}
+def op_frac(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac', (self,))
+    return kernel(ks, self)
+
+K_frac__out = {}
+def op_frac__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac.out', (self, out))
+    return kernel(ks, self, out)
+
+K_frac_ = {}
+def op_frac_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac_', (self,))
+    return kernel(ks, self)
+
+K_frexp__Tensor = {}
+def op_frexp__Tensor(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frexp.Tensor', (self,))
+    return kernel(ks, self)
+
+K_frexp__Tensor_out = {}
+def op_frexp__Tensor_out(self, *, mantissa, exponent):
+    state = DISPATCH()
+    try:
+        ks = self.keys | mantissa.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frexp__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frexp.Tensor_out', (self, mantissa, exponent))
+    return kernel(ks, self, mantissa, exponent)
+
+K_fix = {}
+def op_fix(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix', (self,))
+    return kernel(ks, self)
+
+K_fix__out = {}
+def op_fix__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix.out', (self, out))
+    return kernel(ks, self, out)
+
+K_fix_ = {}
+def op_fix_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix_', (self,))
+    return kernel(ks, self)
 
 K_floor_divide = {}
 def op_floor_divide(self, other):
@@ -127,6 +235,236 @@ def op_floor_divide__out(self, other, *, out):
     if kernel is None:
         return miss('aten::floor_divide.out', (self, other, out))
     return kernel(ks, self, other, out)
+
+K_fmod__Scalar = {}
+def op_fmod__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::fmod.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_fmod__Tensor_out = {}
+def op_fmod__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_fmod__Tensor = {}
+def op_fmod__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_fmod___Scalar = {}
+def op_fmod___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::fmod_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_fmod___Tensor = {}
+def op_fmod___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_fmax = {}
+def op_fmax(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmax', (self, other))
+    return kernel(ks, self, other)
+
+K_fmax__out = {}
+def op_fmax__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmax.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_fmin = {}
+def op_fmin(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmin', (self, other))
+    return kernel(ks, self, other)
+
+K_fmin__out = {}
+def op_fmin__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmin__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmin.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_float_power__Tensor_Tensor_out = {}
+def op_float_power__Tensor_Tensor_out(self, exponent, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | exponent.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Tensor_out', (self, exponent, out))
+    return kernel(ks, self, exponent, out)
+
+K_float_power__Tensor_Tensor = {}
+def op_float_power__Tensor_Tensor(self, exponent):
+    state = DISPATCH()
+    try:
+        ks = self.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Tensor', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power__Scalar = {}
+def op_float_power__Scalar(self, exponent):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::float_power.Scalar', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Scalar', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power__Tensor_Scalar = {}
+def op_float_power__Tensor_Scalar(self, exponent):
+    if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::float_power.Tensor_Scalar', 'exponent', exponent)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Scalar', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power___Scalar = {}
+def op_float_power___Scalar(self, exponent):
+    if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::float_power_.Scalar', 'exponent', exponent)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power_.Scalar', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_float_power___Tensor = {}
+def op_float_power___Tensor(self, exponent):
+    state = DISPATCH()
+    try:
+        ks = self.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power_.Tensor', (self, exponent))
+    return kernel(ks, self, exponent)
+
+K_frobenius_norm__dim = {}
+def op_frobenius_norm__dim(self, dim, keepdim=False):
+    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_frobenius_norm__out = {}
+def op_frobenius_norm__out(self, dim, keepdim=False, *, out):
+    dim = as_ints('aten::frobenius_norm.out', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.out', (self, dim, keepdim, out))
+    return kernel(ks, self, dim, keepdim, out)
 
 K_feature_dropout = {}
 def op_feature_dropout(input, p, train):
@@ -393,6 +731,48 @@ def op_floor_divide__Scalar_out(self, other, *, out):
         return miss('aten::floor_divide.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_fmod__Scalar_out = {}
+def op_fmod__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::fmod.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmod.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_float_power__Scalar_out = {}
+def op_float_power__Scalar_out(self, exponent, *, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::float_power.Scalar_out', 'self', self)
+    state = DISPATCH()
+    try:
+        ks = exponent.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Scalar_out', (self, exponent, out))
+    return kernel(ks, self, exponent, out)
+
+K_float_power__Tensor_Scalar_out = {}
+def op_float_power__Tensor_Scalar_out(self, exponent, *, out):
+    if exponent.__class__ is not int and exponent.__class__ is not float: exponent = as_scalar('aten::float_power.Tensor_Scalar_out', 'exponent', exponent)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::float_power.Tensor_Scalar_out', (self, exponent, out))
+    return kernel(ks, self, exponent, out)
+
 K_fill__Scalar_out = {}
 def op_fill__Scalar_out(self, value, *, out):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::fill.Scalar_out', 'value', value)
@@ -534,6 +914,36 @@ def fill_(input, value, **kwargs):
     return kernel(ks, input, value)
 
 
+def fix(input, *, out=None):
+    """aten::fix, aten::fix.out"""
+    if out is not None:
+        return op_fix__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix', (input,))
+    return kernel(ks, input)
+
+
+def fix_(input):
+    """aten::fix_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fix_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fix_', (input,))
+    return kernel(ks, input)
+
+
 def flatten(input, start_dim=0, end_dim=-1):
     """aten::flatten.using_ints"""
     if start_dim.__class__ is not int: start_dim = as_int('aten::flatten.using_ints', 'start_dim', start_dim)
@@ -565,6 +975,24 @@ def flip(input, dims, *, out=None):
     if kernel is None:
         return miss('aten::flip', (input, dims))
     return kernel(ks, input, dims)
+
+
+def float_power(input, exponent, **kwargs):
+    """aten::float_power.Tensor_Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_float_power(input, exponent, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | exponent.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_float_power__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_float_power(input, exponent)
+    return kernel(ks, input, exponent)
 
 
 def floor(input, *, out=None):
@@ -613,6 +1041,121 @@ def floor_divide(input, other, **kwargs):
     if kernel is None:
         return P_floor_divide(input, other)
     return kernel(ks, input, other)
+
+
+def fmax(input, other, *, out=None):
+    """aten::fmax, aten::fmax.out"""
+    if out is not None:
+        return op_fmax__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmax', (input, other))
+    return kernel(ks, input, other)
+
+
+def fmin(input, other, *, out=None):
+    """aten::fmin, aten::fmin.out"""
+    if out is not None:
+        return op_fmin__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmin[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fmin', (input, other))
+    return kernel(ks, input, other)
+
+
+def fmod(input, other, **kwargs):
+    """aten::fmod.Scalar, aten::fmod.Tensor, aten::fmod.Tensor_out, aten::fmod.Scalar_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_fmod(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fmod__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_fmod(input, other)
+    return kernel(ks, input, other)
+
+
+def frac(input, *, out=None):
+    """aten::frac, aten::frac.out"""
+    if out is not None:
+        return op_frac__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac', (input,))
+    return kernel(ks, input)
+
+
+def frac_(input):
+    """aten::frac_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frac_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frac_', (input,))
+    return kernel(ks, input)
+
+
+def frexp(input, *, out=None):
+    """aten::frexp.Tensor, aten::frexp.Tensor_out"""
+    if out is not None:
+        mantissa, exponent = out_tuple('aten::frexp.Tensor_out', out, 2)
+        return op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frexp.Tensor', (input,))
+    return kernel(ks, input)
+
+
+def frobenius_norm(input, dim, keepdim=False, *, out=None):
+    """aten::frobenius_norm.dim, aten::frobenius_norm.out"""
+    if out is not None:
+        return op_frobenius_norm__out(input, dim, keepdim, out=out)
+    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_frobenius_norm__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::frobenius_norm.dim', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
 
 
 @with_requires_grad
@@ -711,12 +1254,44 @@ class methods:
             return P_fill_(self, value)
         return kernel(ks, self, value)
 
+    fix = op_fix
+
+    fix_ = op_fix_
+
     flatten = op_flatten__using_ints
 
     def flip(self, *dims, **kwargs):
         if dims:
             return op_flip(self, spread(dims), **kwargs)
         return op_flip(self, **kwargs)
+
+    def float_power(self, exponent, **kwargs):
+        if kwargs:
+            return P_float_power(self, exponent, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | exponent.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_float_power__Tensor_Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_float_power(self, exponent)
+        return kernel(ks, self, exponent)
+
+    def float_power_(self, exponent, **kwargs):
+        if kwargs:
+            return P_float_power_(self, exponent, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | exponent.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_float_power___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_float_power_(self, exponent)
+        return kernel(ks, self, exponent)
 
     floor = op_floor
 
@@ -749,6 +1324,44 @@ class methods:
         if kernel is None:
             return P_floor_divide_(self, other)
         return kernel(ks, self, other)
+
+    fmax = op_fmax
+
+    fmin = op_fmin
+
+    def fmod(self, other, **kwargs):
+        if kwargs:
+            return P_fmod(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_fmod__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_fmod(self, other)
+        return kernel(ks, self, other)
+
+    def fmod_(self, other, **kwargs):
+        if kwargs:
+            return P_fmod_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_fmod___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_fmod_(self, other)
+        return kernel(ks, self, other)
+
+    frac = op_frac
+
+    frac_ = op_frac_
+
+    frexp = op_frexp__Tensor
 
     def __floordiv__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -792,6 +1405,24 @@ OPERATORS = {
     'floor_': (
         ('aten::floor_(Tensor(a!) self) -> Tensor(a!)', op_floor_, K_floor_, ('pointwise',), True, True, ()),
     ),
+    'frac': (
+        ('aten::frac(Tensor self) -> Tensor', op_frac, K_frac, ('pointwise',), True, True, ()),
+        ('aten::frac.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_frac__out, K_frac__out, ('pointwise',), True, True, ()),
+    ),
+    'frac_': (
+        ('aten::frac_(Tensor(a!) self) -> Tensor(a!)', op_frac_, K_frac_, ('pointwise',), True, True, ()),
+    ),
+    'frexp': (
+        ('aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)', op_frexp__Tensor, K_frexp__Tensor, ('pointwise',), True, True, ()),
+        ('aten::frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, Tensor(b!) exponent)', op_frexp__Tensor_out, K_frexp__Tensor_out, ('pointwise',), True, True, ()),
+    ),
+    'fix': (
+        ('aten::fix(Tensor self) -> Tensor', op_fix, K_fix, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:fix'),)),
+        ('aten::fix.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_fix__out, K_fix__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:fix'),)),
+    ),
+    'fix_': (
+        ('aten::fix_(Tensor(a!) self) -> Tensor(a!)', op_fix_, K_fix_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:fix_'),)),
+    ),
     'floor_divide': (
         ('aten::floor_divide(Tensor self, Tensor other) -> Tensor', op_floor_divide, K_floor_divide, (), True, True, ()),
         ('aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor', op_floor_divide__Scalar, K_floor_divide__Scalar, (), True, True, ()),
@@ -801,6 +1432,40 @@ OPERATORS = {
     'floor_divide_': (
         ('aten::floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_floor_divide___Tensor, K_floor_divide___Tensor, (), True, True, ()),
         ('aten::floor_divide_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_floor_divide___Scalar, K_floor_divide___Scalar, (), True, True, ()),
+    ),
+    'fmod': (
+        ('aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor', op_fmod__Scalar, K_fmod__Scalar, ('pointwise',), True, True, ()),
+        ('aten::fmod.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_fmod__Tensor_out, K_fmod__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor', op_fmod__Tensor, K_fmod__Tensor, ('pointwise',), True, True, ()),
+        ('aten::fmod.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_fmod__Scalar_out, K_fmod__Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::fmod.Scalar'),)),
+    ),
+    'fmod_': (
+        ('aten::fmod_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_fmod___Scalar, K_fmod___Scalar, ('pointwise',), True, True, ()),
+        ('aten::fmod_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_fmod___Tensor, K_fmod___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'fmax': (
+        ('aten::fmax(Tensor self, Tensor other) -> Tensor', op_fmax, K_fmax, ('pointwise',), True, True, ()),
+        ('aten::fmax.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_fmax__out, K_fmax__out, ('pointwise',), True, True, ()),
+    ),
+    'fmin': (
+        ('aten::fmin(Tensor self, Tensor other) -> Tensor', op_fmin, K_fmin, ('pointwise',), True, True, ()),
+        ('aten::fmin.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_fmin__out, K_fmin__out, ('pointwise',), True, True, ()),
+    ),
+    'float_power': (
+        ('aten::float_power.Tensor_Tensor_out(Tensor self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', op_float_power__Tensor_Tensor_out, K_float_power__Tensor_Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', op_float_power__Tensor_Tensor, K_float_power__Tensor_Tensor, ('pointwise',), True, True, ()),
+        ('aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor', op_float_power__Scalar, K_float_power__Scalar, ('pointwise',), True, True, ()),
+        ('aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor', op_float_power__Tensor_Scalar, K_float_power__Tensor_Scalar, ('pointwise',), True, True, ()),
+        ('aten::float_power.Scalar_out(Scalar self, Tensor exponent, *, Tensor(a!) out) -> Tensor(a!)', op_float_power__Scalar_out, K_float_power__Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::float_power.Scalar'),)),
+        ('aten::float_power.Tensor_Scalar_out(Tensor self, Scalar exponent, *, Tensor(a!) out) -> Tensor(a!)', op_float_power__Tensor_Scalar_out, K_float_power__Tensor_Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::float_power.Tensor_Scalar'),)),
+    ),
+    'float_power_': (
+        ('aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', op_float_power___Scalar, K_float_power___Scalar, ('pointwise',), True, True, ()),
+        ('aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', op_float_power___Tensor, K_float_power___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'frobenius_norm': (
+        ('aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', op_frobenius_norm__dim, K_frobenius_norm__dim, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:frobenius_norm'),)),
+        ('aten::frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_frobenius_norm__out, K_frobenius_norm__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.norms:frobenius_norm_out'),)),
     ),
     'feature_dropout': (
         ('aten::feature_dropout(Tensor input, float p, bool train) -> Tensor', op_feature_dropout, K_feature_dropout, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:feature_dropout'),)),
@@ -858,11 +1523,21 @@ FUNCTIONS = {
         'feature_dropout_': feature_dropout_,
         'fill': fill,
         'fill_': fill_,
+        'fix': fix,
+        'fix_': fix_,
         'flatten': flatten,
         'flip': flip,
+        'float_power': float_power,
         'floor': floor,
         'floor_': floor_,
         'floor_divide': floor_divide,
+        'fmax': fmax,
+        'fmin': fmin,
+        'fmod': fmod,
+        'frac': frac,
+        'frac_': frac_,
+        'frexp': frexp,
+        'frobenius_norm': frobenius_norm,
         'full': full,
         'full_like': full_like,
     },

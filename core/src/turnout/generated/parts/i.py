@@ -12,6 +12,11 @@ from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_ints, as_scalar, as_sequence, miss,
 )
 from turnout.parts import publish
+from turnout.bindings import (
+    packet,
+)
+
+P_isin = packet('aten', 'isin')
 
 K_isnan = {}
 def op_isnan(self):
@@ -38,6 +43,256 @@ def op_isnan__out(self, *, out):
     if kernel is None:
         return miss('aten::isnan.out', (self, out))
     return kernel(ks, self, out)
+
+K_isposinf = {}
+def op_isposinf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isposinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isposinf', (self,))
+    return kernel(ks, self)
+
+K_isposinf__out = {}
+def op_isposinf__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isposinf__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isposinf.out', (self, out))
+    return kernel(ks, self, out)
+
+K_isneginf = {}
+def op_isneginf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isneginf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isneginf', (self,))
+    return kernel(ks, self)
+
+K_isneginf__out = {}
+def op_isneginf__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isneginf__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isneginf.out', (self, out))
+    return kernel(ks, self, out)
+
+K_isinf = {}
+def op_isinf(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isinf', (self,))
+    return kernel(ks, self)
+
+K_isinf__out = {}
+def op_isinf__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isinf__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isinf.out', (self, out))
+    return kernel(ks, self, out)
+
+K_isfinite = {}
+def op_isfinite(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isfinite[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isfinite', (self,))
+    return kernel(ks, self)
+
+K_isreal = {}
+def op_isreal(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isreal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isreal', (self,))
+    return kernel(ks, self)
+
+K_isclose = {}
+def op_isclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    if rtol.__class__ is not float: rtol = as_float('aten::isclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::isclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isclose', (self, other, rtol, atol, equal_nan))
+    return kernel(ks, self, other, rtol, atol, equal_nan)
+
+K_i0 = {}
+def op_i0(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0', (self,))
+    return kernel(ks, self)
+
+K_i0__out = {}
+def op_i0__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0.out', (self, out))
+    return kernel(ks, self, out)
+
+K_i0_ = {}
+def op_i0_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0_', (self,))
+    return kernel(ks, self)
+
+K_igamma__out = {}
+def op_igamma__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_igamma = {}
+def op_igamma(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma', (self, other))
+    return kernel(ks, self, other)
+
+K_igamma_ = {}
+def op_igamma_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma_', (self, other))
+    return kernel(ks, self, other)
+
+K_igammac__out = {}
+def op_igammac__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_igammac = {}
+def op_igammac(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac', (self, other))
+    return kernel(ks, self, other)
+
+K_igammac_ = {}
+def op_igammac_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac_', (self, other))
+    return kernel(ks, self, other)
+
+K_imag = {}
+def op_imag(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_imag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::imag', (self,))
+    return kernel(ks, self)
 
 K_instance_norm = {}
 def op_instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
@@ -97,6 +352,81 @@ def op_im2col__out(self, kernel_size, dilation, padding, stride, *, out):
     if kernel is None:
         return miss('aten::im2col.out', (self, kernel_size, dilation, padding, stride, out))
     return kernel(ks, self, kernel_size, dilation, padding, stride, out)
+
+K_inner = {}
+def op_inner(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner', (self, other))
+    return kernel(ks, self, other)
+
+K_inner__out = {}
+def op_inner__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_inverse = {}
+def op_inverse(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse', (self,))
+    return kernel(ks, self)
+
+K_inverse__out = {}
+def op_inverse__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse.out', (self, out))
+    return kernel(ks, self, out)
+
+K_istft = {}
+def op_istft(self, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::istft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::istft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::istft', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::istft', 'center', center)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::istft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::istft', 'onesided', onesided)
+    if length is not None and length.__class__ is not int: length = as_int('aten::istft', 'length', length)
+    if return_complex.__class__ is not bool: return_complex = as_bool('aten::istft', 'return_complex', return_complex)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_istft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::istft', (self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
 
 K_index__Tensor = {}
 def op_index__Tensor(self, indices):
@@ -259,6 +589,176 @@ def op_index_add__out(self, dim, index, source, *, alpha=1, out):
         return miss('aten::index_add.out', (self, dim, index, source, alpha, out))
     return kernel(ks, self, dim, index, source, alpha, out)
 
+K_isin__Tensor_Tensor = {}
+def op_isin__Tensor_Tensor(elements, test_elements, *, assume_unique=False, invert=False):
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Tensor', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | test_elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Tensor', (elements, test_elements, assume_unique, invert))
+    return kernel(ks, elements, test_elements, assume_unique, invert)
+
+K_isin__Tensor_Scalar = {}
+def op_isin__Tensor_Scalar(elements, test_element, *, assume_unique=False, invert=False):
+    if test_element.__class__ is not int and test_element.__class__ is not float: test_element = as_scalar('aten::isin.Tensor_Scalar', 'test_element', test_element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Scalar', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Scalar', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Scalar', (elements, test_element, assume_unique, invert))
+    return kernel(ks, elements, test_element, assume_unique, invert)
+
+K_isin__Scalar_Tensor = {}
+def op_isin__Scalar_Tensor(element, test_elements, *, assume_unique=False, invert=False):
+    if element.__class__ is not int and element.__class__ is not float: element = as_scalar('aten::isin.Scalar_Tensor', 'element', element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Scalar_Tensor', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Scalar_Tensor', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = test_elements.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Scalar_Tensor', (element, test_elements, assume_unique, invert))
+    return kernel(ks, element, test_elements, assume_unique, invert)
+
+K_isin__Tensor_Tensor_out = {}
+def op_isin__Tensor_Tensor_out(elements, test_elements, *, assume_unique=False, invert=False, out):
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Tensor_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Tensor_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | test_elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Tensor_out', (elements, test_elements, assume_unique, invert, out))
+    return kernel(ks, elements, test_elements, assume_unique, invert, out)
+
+K_isin__Tensor_Scalar_out = {}
+def op_isin__Tensor_Scalar_out(elements, test_element, *, assume_unique=False, invert=False, out):
+    if test_element.__class__ is not int and test_element.__class__ is not float: test_element = as_scalar('aten::isin.Tensor_Scalar_out', 'test_element', test_element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Tensor_Scalar_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Tensor_Scalar_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Tensor_Scalar_out', (elements, test_element, assume_unique, invert, out))
+    return kernel(ks, elements, test_element, assume_unique, invert, out)
+
+K_isin__Scalar_Tensor_out = {}
+def op_isin__Scalar_Tensor_out(element, test_elements, *, assume_unique=False, invert=False, out):
+    if element.__class__ is not int and element.__class__ is not float: element = as_scalar('aten::isin.Scalar_Tensor_out', 'element', element)
+    if assume_unique.__class__ is not bool: assume_unique = as_bool('aten::isin.Scalar_Tensor_out', 'assume_unique', assume_unique)
+    if invert.__class__ is not bool: invert = as_bool('aten::isin.Scalar_Tensor_out', 'invert', invert)
+    state = DISPATCH()
+    try:
+        ks = test_elements.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isin__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isin.Scalar_Tensor_out', (element, test_elements, assume_unique, invert, out))
+    return kernel(ks, element, test_elements, assume_unique, invert, out)
+
+
+def i0(input, *, out=None):
+    """aten::i0, aten::i0.out"""
+    if out is not None:
+        return op_i0__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0', (input,))
+    return kernel(ks, input)
+
+
+def i0_(input):
+    """aten::i0_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_i0_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::i0_', (input,))
+    return kernel(ks, input)
+
+
+def igamma(input, other, *, out=None):
+    """aten::igamma, aten::igamma.out"""
+    if out is not None:
+        return op_igamma__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igamma', (input, other))
+    return kernel(ks, input, other)
+
+
+def igammac(input, other, *, out=None):
+    """aten::igammac, aten::igammac.out"""
+    if out is not None:
+        return op_igammac__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_igammac[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::igammac', (input, other))
+    return kernel(ks, input, other)
+
+
+def imag(input):
+    """aten::imag"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_imag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::imag', (input,))
+    return kernel(ks, input)
+
 
 def index(input, indices, *, out=None):
     """aten::index.Tensor, aten::index.Tensor_out"""
@@ -355,6 +855,22 @@ def index_select(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
+def inner(input, other, *, out=None):
+    """aten::inner, aten::inner.out"""
+    if out is not None:
+        return op_inner__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inner[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inner', (input, other))
+    return kernel(ks, input, other)
+
+
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
     """aten::instance_norm"""
     if use_input_stats.__class__ is not bool: use_input_stats = as_bool('aten::instance_norm', 'use_input_stats', use_input_stats)
@@ -381,6 +897,77 @@ def instance_norm(input, weight, bias, running_mean, running_var, use_input_stat
     return kernel(ks, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled)
 
 
+def inverse(input, *, out=None):
+    """aten::inverse, aten::inverse.out"""
+    if out is not None:
+        return op_inverse__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_inverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::inverse', (input,))
+    return kernel(ks, input)
+
+
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """aten::isclose"""
+    if rtol.__class__ is not float: rtol = as_float('aten::isclose', 'rtol', rtol)
+    if atol.__class__ is not float: atol = as_float('aten::isclose', 'atol', atol)
+    if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isclose[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isclose', (input, other, rtol, atol, equal_nan))
+    return kernel(ks, input, other, rtol, atol, equal_nan)
+
+
+def isfinite(input):
+    """aten::isfinite"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isfinite[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isfinite', (input,))
+    return kernel(ks, input)
+
+
+def isin(*args, **kwargs):
+    """aten::isin.Tensor_Tensor and 5 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_isin(*args, **kwargs)
+
+
+def isinf(input, *, out=None):
+    """aten::isinf, aten::isinf.out"""
+    if out is not None:
+        return op_isinf__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isinf', (input,))
+    return kernel(ks, input)
+
+
 def isnan(input, *, out=None):
     """aten::isnan, aten::isnan.out"""
     if out is not None:
@@ -395,6 +982,76 @@ def isnan(input, *, out=None):
     if kernel is None:
         return miss('aten::isnan', (input,))
     return kernel(ks, input)
+
+
+def isneginf(input, *, out=None):
+    """aten::isneginf, aten::isneginf.out"""
+    if out is not None:
+        return op_isneginf__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isneginf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isneginf', (input,))
+    return kernel(ks, input)
+
+
+def isposinf(input, *, out=None):
+    """aten::isposinf, aten::isposinf.out"""
+    if out is not None:
+        return op_isposinf__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isposinf[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isposinf', (input,))
+    return kernel(ks, input)
+
+
+def isreal(input):
+    """aten::isreal"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_isreal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::isreal', (input,))
+    return kernel(ks, input)
+
+
+def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
+    """aten::istft"""
+    if n_fft.__class__ is not int: n_fft = as_int('aten::istft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::istft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::istft', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::istft', 'center', center)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::istft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::istft', 'onesided', onesided)
+    if length is not None and length.__class__ is not int: length = as_int('aten::istft', 'length', length)
+    if return_complex.__class__ is not bool: return_complex = as_bool('aten::istft', 'return_complex', return_complex)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_istft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::istft', (input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex))
+    return kernel(ks, input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
 
 
 def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
@@ -420,6 +1077,18 @@ def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
+    i0 = op_i0
+
+    i0_ = op_i0_
+
+    igamma = op_igamma
+
+    igamma_ = op_igamma_
+
+    igammac = op_igammac
+
+    igammac_ = op_igammac_
+
     index = op_index__Tensor
 
     index_add = op_index_add
@@ -432,7 +1101,25 @@ class methods:
 
     index_select = op_index_select
 
+    inner = op_inner
+
+    inverse = op_inverse
+
+    isclose = op_isclose
+
+    isfinite = op_isfinite
+
+    isinf = op_isinf
+
     isnan = op_isnan
+
+    isneginf = op_isneginf
+
+    isposinf = op_isposinf
+
+    isreal = op_isreal
+
+    istft = op_istft
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
@@ -442,12 +1129,68 @@ OPERATORS = {
         ('aten::isnan(Tensor self) -> Tensor', op_isnan, K_isnan, ('pointwise',), True, True, ()),
         ('aten::isnan.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_isnan__out, K_isnan__out, (), True, True, ()),
     ),
+    'isposinf': (
+        ('aten::isposinf(Tensor self) -> Tensor', op_isposinf, K_isposinf, ('pointwise',), True, True, ()),
+        ('aten::isposinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_isposinf__out, K_isposinf__out, ('pointwise',), True, True, ()),
+    ),
+    'isneginf': (
+        ('aten::isneginf(Tensor self) -> Tensor', op_isneginf, K_isneginf, ('pointwise',), True, True, ()),
+        ('aten::isneginf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_isneginf__out, K_isneginf__out, ('pointwise',), True, True, ()),
+    ),
+    'isinf': (
+        ('aten::isinf(Tensor self) -> Tensor', op_isinf, K_isinf, ('pointwise',), True, True, ()),
+        ('aten::isinf.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_isinf__out, K_isinf__out, ('pointwise',), True, True, ()),
+    ),
+    'isfinite': (
+        ('aten::isfinite(Tensor self) -> Tensor', op_isfinite, K_isfinite, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:isfinite'),)),
+    ),
+    'isreal': (
+        ('aten::isreal(Tensor self) -> Tensor', op_isreal, K_isreal, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:isreal'),)),
+    ),
+    'isclose': (
+        ('aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor', op_isclose, K_isclose, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:isclose'),)),
+    ),
+    'i0': (
+        ('aten::i0(Tensor self) -> Tensor', op_i0, K_i0, ('pointwise',), True, True, ()),
+        ('aten::i0.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_i0__out, K_i0__out, ('pointwise',), True, True, ()),
+    ),
+    'i0_': (
+        ('aten::i0_(Tensor(a!) self) -> Tensor(a!)', op_i0_, K_i0_, ('pointwise',), True, True, ()),
+    ),
+    'igamma': (
+        ('aten::igamma.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_igamma__out, K_igamma__out, ('pointwise',), True, True, ()),
+        ('aten::igamma(Tensor self, Tensor other) -> Tensor', op_igamma, K_igamma, ('pointwise',), True, True, ()),
+    ),
+    'igamma_': (
+        ('aten::igamma_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_igamma_, K_igamma_, ('pointwise',), True, True, ()),
+    ),
+    'igammac': (
+        ('aten::igammac.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_igammac__out, K_igammac__out, ('pointwise',), True, True, ()),
+        ('aten::igammac(Tensor self, Tensor other) -> Tensor', op_igammac, K_igammac, ('pointwise',), True, True, ()),
+    ),
+    'igammac_': (
+        ('aten::igammac_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_igammac_, K_igammac_, ('pointwise',), True, True, ()),
+    ),
+    'imag': (
+        ('aten::imag(Tensor(a) self) -> Tensor(a)', op_imag, K_imag, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:imag'),)),
+    ),
     'instance_norm': (
         ('aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor', op_instance_norm, K_instance_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:instance_norm'),)),
     ),
     'im2col': (
         ('aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor', op_im2col, K_im2col, (), True, True, ()),
         ('aten::im2col.out(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride, *, Tensor(a!) out) -> Tensor(a!)', op_im2col__out, K_im2col__out, (), True, True, ()),
+    ),
+    'inner': (
+        ('aten::inner(Tensor self, Tensor other) -> Tensor', op_inner, K_inner, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:inner'),)),
+        ('aten::inner.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_inner__out, K_inner__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::inner'),)),
+    ),
+    'inverse': (
+        ('aten::inverse(Tensor self) -> Tensor', op_inverse, K_inverse, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:inverse'),)),
+        ('aten::inverse.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_inverse__out, K_inverse__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::inverse'),)),
+    ),
+    'istft': (
+        ('aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor', op_istft, K_istft, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:istft'),)),
     ),
     'index': (
         ('aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor', op_index__Tensor, K_index__Tensor, ('dynamic_output_shape',), True, True, ()),
@@ -471,19 +1214,42 @@ OPERATORS = {
     'index_add_': (
         ('aten::index_add_(Tensor(a!) self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor(a!)', op_index_add_, K_index_add_, (), True, True, ()),
     ),
+    'isin': (
+        ('aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', op_isin__Tensor_Tensor, K_isin__Tensor_Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:isin'),)),
+        ('aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False) -> Tensor', op_isin__Tensor_Scalar, K_isin__Tensor_Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:isin_scalar'),)),
+        ('aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor', op_isin__Scalar_Tensor, K_isin__Scalar_Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:scalar_isin'),)),
+        ('aten::isin.Tensor_Tensor_out(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', op_isin__Tensor_Tensor_out, K_isin__Tensor_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::isin.Tensor_Tensor'),)),
+        ('aten::isin.Tensor_Scalar_out(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', op_isin__Tensor_Scalar_out, K_isin__Tensor_Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::isin.Tensor_Scalar'),)),
+        ('aten::isin.Scalar_Tensor_out(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool invert=False, Tensor(a!) out) -> Tensor(a!)', op_isin__Scalar_Tensor_out, K_isin__Scalar_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::isin.Scalar_Tensor'),)),
+    ),
 }
 
 
 # Public module -> its functions by name.
 FUNCTIONS = {
     'turnout': {
+        'i0': i0,
+        'i0_': i0_,
+        'igamma': igamma,
+        'igammac': igammac,
+        'imag': imag,
         'index': index,
         'index_add': index_add,
         'index_put': index_put,
         'index_put_': index_put_,
         'index_select': index_select,
+        'inner': inner,
         'instance_norm': instance_norm,
+        'inverse': inverse,
+        'isclose': isclose,
+        'isfinite': isfinite,
+        'isin': isin,
+        'isinf': isinf,
         'isnan': isnan,
+        'isneginf': isneginf,
+        'isposinf': isposinf,
+        'isreal': isreal,
+        'istft': istft,
     },
     'turnout.generated.nn_functional': {
         'im2col': im2col,

@@ -14,13 +14,19 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, check_options, packet, with_requires_grad,
+    NUMBERS, all_ints, binary, check_options, out_tuple, packet, with_requires_grad,
 )
 
 P_le = packet('aten', 'le')
+P_lerp = packet('aten', 'lerp')
+P_less = packet('aten', 'less')
+P_less_equal = packet('aten', 'less_equal')
 P_logsumexp = packet('aten', 'logsumexp')
 P_lt = packet('aten', 'lt')
 P_le_ = packet('aten', 'le_')
+P_lerp_ = packet('aten', 'lerp_')
+P_less_ = packet('aten', 'less_')
+P_less_equal_ = packet('aten', 'less_equal_')
 P_lt_ = packet('aten', 'lt_')
 
 K_log = {}
@@ -139,6 +145,84 @@ def op_logical_not__out(self, *, out):
     if kernel is None:
         return miss('aten::logical_not.out', (self, out))
     return kernel(ks, self, out)
+
+K_log2 = {}
+def op_log2(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2', (self,))
+    return kernel(ks, self)
+
+K_log2__out = {}
+def op_log2__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2.out', (self, out))
+    return kernel(ks, self, out)
+
+K_log2_ = {}
+def op_log2_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2_', (self,))
+    return kernel(ks, self)
+
+K_log10 = {}
+def op_log10(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10', (self,))
+    return kernel(ks, self)
+
+K_log10__out = {}
+def op_log10__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10.out', (self, out))
+    return kernel(ks, self, out)
+
+K_log10_ = {}
+def op_log10_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10_', (self,))
+    return kernel(ks, self)
 
 K_lt__Tensor = {}
 def op_lt__Tensor(self, other):
@@ -391,6 +475,407 @@ def op_logical_xor__out(self, other, *, out):
         return miss('aten::logical_xor.out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_lcm__out = {}
+def op_lcm__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_lcm = {}
+def op_lcm(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm', (self, other))
+    return kernel(ks, self, other)
+
+K_lcm_ = {}
+def op_lcm_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm_', (self, other))
+    return kernel(ks, self, other)
+
+K_logaddexp__out = {}
+def op_logaddexp__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_logaddexp = {}
+def op_logaddexp(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp', (self, other))
+    return kernel(ks, self, other)
+
+K_logaddexp2__out = {}
+def op_logaddexp2__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp2.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_logaddexp2 = {}
+def op_logaddexp2(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp2', (self, other))
+    return kernel(ks, self, other)
+
+K_ldexp__Tensor = {}
+def op_ldexp__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_ldexp__out = {}
+def op_ldexp__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_ldexp_ = {}
+def op_ldexp_(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp_', (self, other))
+    return kernel(ks, self, other)
+
+K_less__Scalar_out = {}
+def op_less__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less__Scalar = {}
+def op_less__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less__Tensor_out = {}
+def op_less__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less__Tensor = {}
+def op_less__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_less___Scalar = {}
+def op_less___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less___Tensor = {}
+def op_less___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal__Scalar_out = {}
+def op_less_equal__Scalar_out(self, other, *, out):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_equal.Scalar_out', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Scalar_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less_equal__Scalar = {}
+def op_less_equal__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_equal.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal__Tensor_out = {}
+def op_less_equal__Tensor_out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Tensor_out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_less_equal__Tensor = {}
+def op_less_equal__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal___Scalar = {}
+def op_less_equal___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::less_equal_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_less_equal___Tensor = {}
+def op_less_equal___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::less_equal_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_lgamma__out = {}
+def op_lgamma__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma.out', (self, out))
+    return kernel(ks, self, out)
+
+K_lgamma = {}
+def op_lgamma(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma', (self,))
+    return kernel(ks, self)
+
+K_lgamma_ = {}
+def op_lgamma_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma_', (self,))
+    return kernel(ks, self)
+
+K_logit = {}
+def op_logit(self, eps=None):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit', (self, eps))
+    return kernel(ks, self, eps)
+
+K_logit__out = {}
+def op_logit__out(self, eps=None, *, out):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit.out', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit.out', (self, eps, out))
+    return kernel(ks, self, eps, out)
+
+K_logit_ = {}
+def op_logit_(self, eps=None):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_', (self, eps))
+    return kernel(ks, self, eps)
+
+K_logit_backward__grad_input = {}
+def op_logit_backward__grad_input(grad_output, self, eps=None, *, grad_input):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_backward.grad_input', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_backward.grad_input', (grad_output, self, eps, grad_input))
+    return kernel(ks, grad_output, self, eps, grad_input)
+
+K_logit_backward = {}
+def op_logit_backward(grad_output, self, eps=None):
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_backward', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_backward', (grad_output, self, eps))
+    return kernel(ks, grad_output, self, eps)
+
 K_lerp__Scalar = {}
 def op_lerp__Scalar(self, end, weight):
     if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp.Scalar', 'weight', weight)
@@ -433,6 +918,195 @@ def op_lerp__Scalar_out(self, end, weight, *, out):
         return miss('aten::lerp.Scalar_out', (self, end, weight, out))
     return kernel(ks, self, end, weight, out)
 
+K_lerp__Tensor_out = {}
+def op_lerp__Tensor_out(self, end, weight, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | end.keys | weight.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lerp__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lerp.Tensor_out', (self, end, weight, out))
+    return kernel(ks, self, end, weight, out)
+
+K_lerp__Tensor = {}
+def op_lerp__Tensor(self, end, weight):
+    state = DISPATCH()
+    try:
+        ks = self.keys | end.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lerp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lerp.Tensor', (self, end, weight))
+    return kernel(ks, self, end, weight)
+
+K_lerp___Tensor = {}
+def op_lerp___Tensor(self, end, weight):
+    state = DISPATCH()
+    try:
+        ks = self.keys | end.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lerp___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lerp_.Tensor', (self, end, weight))
+    return kernel(ks, self, end, weight)
+
+K_leaky_relu__out = {}
+def op_leaky_relu__out(self, negative_slope=0.01, *, out):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu.out', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu.out', (self, negative_slope, out))
+    return kernel(ks, self, negative_slope, out)
+
+K_leaky_relu = {}
+def op_leaky_relu(self, negative_slope=0.01):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu', (self, negative_slope))
+    return kernel(ks, self, negative_slope)
+
+K_leaky_relu_ = {}
+def op_leaky_relu_(self, negative_slope=0.01):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_', (self, negative_slope))
+    return kernel(ks, self, negative_slope)
+
+K_log_sigmoid__out = {}
+def op_log_sigmoid__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid.out', (self, out))
+    return kernel(ks, self, out)
+
+K_log_sigmoid = {}
+def op_log_sigmoid(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid', (self,))
+    return kernel(ks, self)
+
+K_log_sigmoid_forward__output = {}
+def op_log_sigmoid_forward__output(self, *, output, buffer):
+    state = DISPATCH()
+    try:
+        ks = self.keys | output.keys | buffer.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_forward__output[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_forward.output', (self, output, buffer))
+    return kernel(ks, self, output, buffer)
+
+K_log_sigmoid_forward = {}
+def op_log_sigmoid_forward(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_forward', (self,))
+    return kernel(ks, self)
+
+K_leaky_relu_backward__grad_input = {}
+def op_leaky_relu_backward__grad_input(grad_output, self, negative_slope, self_is_result, *, grad_input):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_backward.grad_input', 'negative_slope', negative_slope)
+    if self_is_result.__class__ is not bool: self_is_result = as_bool('aten::leaky_relu_backward.grad_input', 'self_is_result', self_is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_backward.grad_input', (grad_output, self, negative_slope, self_is_result, grad_input))
+    return kernel(ks, grad_output, self, negative_slope, self_is_result, grad_input)
+
+K_leaky_relu_backward = {}
+def op_leaky_relu_backward(grad_output, self, negative_slope, self_is_result):
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_backward', 'negative_slope', negative_slope)
+    if self_is_result.__class__ is not bool: self_is_result = as_bool('aten::leaky_relu_backward', 'self_is_result', self_is_result)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_backward', (grad_output, self, negative_slope, self_is_result))
+    return kernel(ks, grad_output, self, negative_slope, self_is_result)
+
+K_log_sigmoid_backward__grad_input = {}
+def op_log_sigmoid_backward__grad_input(grad_output, self, buffer, *, grad_input):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | buffer.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_backward.grad_input', (grad_output, self, buffer, grad_input))
+    return kernel(ks, grad_output, self, buffer, grad_input)
+
+K_log_sigmoid_backward = {}
+def op_log_sigmoid_backward(grad_output, self, buffer):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | buffer.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_backward', (grad_output, self, buffer))
+    return kernel(ks, grad_output, self, buffer)
+
 K_logsumexp = {}
 def op_logsumexp(self, dim, keepdim=False):
     dim = as_ints('aten::logsumexp', 'dim', dim, 1)
@@ -447,6 +1121,34 @@ def op_logsumexp(self, dim, keepdim=False):
     if kernel is None:
         return miss('aten::logsumexp', (self, dim, keepdim))
     return kernel(ks, self, dim, keepdim)
+
+K_logcumsumexp = {}
+def op_logcumsumexp(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp', (self, dim))
+    return kernel(ks, self, dim)
+
+K_logcumsumexp__out = {}
+def op_logcumsumexp__out(self, dim, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp.out', (self, dim, out))
+    return kernel(ks, self, dim, out)
 
 K__log_softmax = {}
 def op__log_softmax(self, dim, half_to_float):
@@ -647,6 +1349,90 @@ def op_lstm__input(input, hx, params, has_biases, num_layers, dropout, train, bi
         return miss('aten::lstm.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
     return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
 
+K_lu_unpack = {}
+def op_lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+K_lu_unpack__out = {}
+def op_lu_unpack__out(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, P, L, U):
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack.out', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack.out', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys | P.keys | L.keys | U.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack.out', (LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots, P, L, U)
+
+K_lu_solve = {}
+def op_lu_solve(self, LU_data, LU_pivots):
+    state = DISPATCH()
+    try:
+        ks = self.keys | LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve', (self, LU_data, LU_pivots))
+    return kernel(ks, self, LU_data, LU_pivots)
+
+K_lu_solve__out = {}
+def op_lu_solve__out(self, LU_data, LU_pivots, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | LU_data.keys | LU_pivots.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve.out', (self, LU_data, LU_pivots, out))
+    return kernel(ks, self, LU_data, LU_pivots, out)
+
+K__lu_with_info = {}
+def op__lu_with_info(self, pivot=True, check_errors=True):
+    if pivot.__class__ is not bool: pivot = as_bool('aten::_lu_with_info', 'pivot', pivot)
+    if check_errors.__class__ is not bool: check_errors = as_bool('aten::_lu_with_info', 'check_errors', check_errors)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__lu_with_info[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_lu_with_info', (self, pivot, check_errors))
+    return kernel(ks, self, pivot, check_errors)
+
+K_logdet = {}
+def op_logdet(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logdet', (self,))
+    return kernel(ks, self)
+
 K__local_scalar_dense = {}
 def op__local_scalar_dense(self):
     state = DISPATCH()
@@ -759,6 +1545,66 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
 
 
+def lcm(input, other, *, out=None):
+    """aten::lcm, aten::lcm.out"""
+    if out is not None:
+        return op_lcm__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm', (input, other))
+    return kernel(ks, input, other)
+
+
+def lcm_(input, other):
+    """aten::lcm_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lcm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lcm_', (input, other))
+    return kernel(ks, input, other)
+
+
+def ldexp(input, other, *, out=None):
+    """aten::ldexp.Tensor, aten::ldexp.out"""
+    if out is not None:
+        return op_ldexp__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp.Tensor', (input, other))
+    return kernel(ks, input, other)
+
+
+def ldexp_(input, other):
+    """aten::ldexp_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ldexp_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ldexp_', (input, other))
+    return kernel(ks, input, other)
+
+
 def le(input, other, **kwargs):
     """aten::le.Tensor, aten::le.Scalar, aten::le.Tensor_out, aten::le.Scalar_out"""
     if kwargs:
@@ -777,21 +1623,74 @@ def le(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def lerp(input, end, weight, *, out=None):
-    """aten::lerp.Scalar, aten::lerp.Scalar_out"""
-    if out is not None:
-        return op_lerp__Scalar_out(input, end, weight, out=out)
-    if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp.Scalar', 'weight', weight)
+def lerp(input, end, weight, **kwargs):
+    """aten::lerp.Scalar, aten::lerp.Tensor, aten::lerp.Scalar_out, aten::lerp.Tensor_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_lerp(input, end, weight, **kwargs)
     state = DISPATCH()
     try:
-        ks = input.keys | end.keys
+        ks = input.keys | end.keys | weight.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_lerp__Scalar[ks]
+        kernel = K_lerp__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::lerp.Scalar', (input, end, weight))
+        return P_lerp(input, end, weight)
     return kernel(ks, input, end, weight)
+
+
+def less(input, other, **kwargs):
+    """aten::less.Scalar, aten::less.Tensor, aten::less.Scalar_out, aten::less.Tensor_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_less(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_less(input, other)
+    return kernel(ks, input, other)
+
+
+def less_equal(input, other, **kwargs):
+    """aten::less_equal.Scalar and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_less_equal(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_less_equal__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_less_equal(input, other)
+    return kernel(ks, input, other)
+
+
+def lgamma(input, *, out=None):
+    """aten::lgamma, aten::lgamma.out"""
+    if out is not None:
+        return op_lgamma__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lgamma', (input,))
+    return kernel(ks, input)
 
 
 @with_requires_grad
@@ -833,6 +1732,36 @@ def log(input, *, out=None):
     return kernel(ks, input)
 
 
+def log10(input, *, out=None):
+    """aten::log10, aten::log10.out"""
+    if out is not None:
+        return op_log10__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10', (input,))
+    return kernel(ks, input)
+
+
+def log10_(input):
+    """aten::log10_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log10_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log10_', (input,))
+    return kernel(ks, input)
+
+
 def log1p(input, *, out=None):
     """aten::log1p, aten::log1p.out"""
     if out is not None:
@@ -860,6 +1789,36 @@ def log1p_(input):
         kernel = None
     if kernel is None:
         return miss('aten::log1p_', (input,))
+    return kernel(ks, input)
+
+
+def log2(input, *, out=None):
+    """aten::log2, aten::log2.out"""
+    if out is not None:
+        return op_log2__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2', (input,))
+    return kernel(ks, input)
+
+
+def log2_(input):
+    """aten::log2_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log2_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log2_', (input,))
     return kernel(ks, input)
 
 
@@ -893,6 +1852,69 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     if kernel is None:
         return miss('aten::log_softmax.int', (input, dim, dtype))
     return kernel(ks, input, dim, dtype)
+
+
+def logaddexp(input, other, *, out=None):
+    """aten::logaddexp, aten::logaddexp.out"""
+    if out is not None:
+        return op_logaddexp__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp', (input, other))
+    return kernel(ks, input, other)
+
+
+def logaddexp2(input, other, *, out=None):
+    """aten::logaddexp2, aten::logaddexp2.out"""
+    if out is not None:
+        return op_logaddexp2__out(input, other, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logaddexp2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logaddexp2', (input, other))
+    return kernel(ks, input, other)
+
+
+def logcumsumexp(input, dim, *, out=None):
+    """aten::logcumsumexp, aten::logcumsumexp.out"""
+    if out is not None:
+        return op_logcumsumexp__out(input, dim, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logcumsumexp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logcumsumexp', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def logdet(input):
+    """aten::logdet"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logdet', (input,))
+    return kernel(ks, input)
 
 
 def logical_and(input, other, *, out=None):
@@ -957,6 +1979,38 @@ def logical_xor(input, other, *, out=None):
     if kernel is None:
         return miss('aten::logical_xor', (input, other))
     return kernel(ks, input, other)
+
+
+def logit(input, eps=None, *, out=None):
+    """aten::logit, aten::logit.out"""
+    if out is not None:
+        return op_logit__out(input, eps, out=out)
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit', (input, eps))
+    return kernel(ks, input, eps)
+
+
+def logit_(input, eps=None):
+    """aten::logit_"""
+    if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logit_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logit_', (input, eps))
+    return kernel(ks, input, eps)
 
 
 def logsumexp(input, dim, keepdim=False, *, out=None):
@@ -1042,6 +2096,41 @@ def lt(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def lu_solve(input, LU_data, LU_pivots, *, out=None):
+    """aten::lu_solve, aten::lu_solve.out"""
+    if out is not None:
+        return op_lu_solve__out(input, LU_data, LU_pivots, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_solve[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_solve', (input, LU_data, LU_pivots))
+    return kernel(ks, input, LU_data, LU_pivots)
+
+
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+    """aten::lu_unpack, aten::lu_unpack.out"""
+    if out is not None:
+        P, L, U = out_tuple('aten::lu_unpack.out', out, 3)
+        return op_lu_unpack__out(LU_data, LU_pivots, unpack_data, unpack_pivots, P=P, L=L, U=U)
+    if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
+    if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
+    state = DISPATCH()
+    try:
+        ks = LU_data.keys | LU_pivots.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_lu_unpack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+
 def l1_loss(input, target, reduction=1):
     """aten::l1_loss"""
     if reduction.__class__ is not int: reduction = as_int('aten::l1_loss', 'reduction', reduction)
@@ -1055,6 +2144,38 @@ def l1_loss(input, target, reduction=1):
     if kernel is None:
         return miss('aten::l1_loss', (input, target, reduction))
     return kernel(ks, input, target, reduction)
+
+
+def leaky_relu(input, negative_slope=0.01, *, out=None):
+    """aten::leaky_relu, aten::leaky_relu.out"""
+    if out is not None:
+        return op_leaky_relu__out(input, negative_slope, out=out)
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu', (input, negative_slope))
+    return kernel(ks, input, negative_slope)
+
+
+def leaky_relu_(input, negative_slope=0.01):
+    """aten::leaky_relu_"""
+    if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_', 'negative_slope', negative_slope)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_leaky_relu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::leaky_relu_', (input, negative_slope))
+    return kernel(ks, input, negative_slope)
 
 
 def linear(input, weight, bias=None, *, out=None):
@@ -1075,8 +2196,49 @@ def linear(input, weight, bias=None, *, out=None):
     return kernel(ks, input, weight, bias)
 
 
+def log_sigmoid(input, *, out=None):
+    """aten::log_sigmoid, aten::log_sigmoid.out"""
+    if out is not None:
+        return op_log_sigmoid__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid', (input,))
+    return kernel(ks, input)
+
+
+def log_sigmoid_forward(input, *, out=None):
+    """aten::log_sigmoid_forward, aten::log_sigmoid_forward.output"""
+    if out is not None:
+        output, buffer = out_tuple('aten::log_sigmoid_forward.output', out, 2)
+        return op_log_sigmoid_forward__output(input, output=output, buffer=buffer)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_sigmoid_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_sigmoid_forward', (input,))
+    return kernel(ks, input)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
+
+    lcm = op_lcm
+
+    lcm_ = op_lcm_
+
+    ldexp = op_ldexp__Tensor
+
+    ldexp_ = op_ldexp_
 
     def le(self, other, **kwargs):
         if kwargs:
@@ -1106,19 +2268,119 @@ class methods:
             return P_le_(self, other)
         return kernel(ks, self, other)
 
-    lerp = op_lerp__Scalar
+    def lerp(self, end, weight, **kwargs):
+        if kwargs:
+            return P_lerp(self, end, weight, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | end.keys | weight.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_lerp__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_lerp(self, end, weight)
+        return kernel(ks, self, end, weight)
 
-    lerp_ = op_lerp___Scalar
+    def lerp_(self, end, weight, **kwargs):
+        if kwargs:
+            return P_lerp_(self, end, weight, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | end.keys | weight.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_lerp___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_lerp_(self, end, weight)
+        return kernel(ks, self, end, weight)
+
+    def less(self, other, **kwargs):
+        if kwargs:
+            return P_less(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less(self, other)
+        return kernel(ks, self, other)
+
+    def less_(self, other, **kwargs):
+        if kwargs:
+            return P_less_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less_(self, other)
+        return kernel(ks, self, other)
+
+    def less_equal(self, other, **kwargs):
+        if kwargs:
+            return P_less_equal(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less_equal__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less_equal(self, other)
+        return kernel(ks, self, other)
+
+    def less_equal_(self, other, **kwargs):
+        if kwargs:
+            return P_less_equal_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_less_equal___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_less_equal_(self, other)
+        return kernel(ks, self, other)
+
+    lgamma = op_lgamma
+
+    lgamma_ = op_lgamma_
 
     log = op_log
+
+    log10 = op_log10
+
+    log10_ = op_log10_
 
     log1p = op_log1p
 
     log1p_ = op_log1p_
 
+    log2 = op_log2
+
+    log2_ = op_log2_
+
     log_ = op_log_
 
     log_softmax = op_log_softmax__int
+
+    logaddexp = op_logaddexp
+
+    logaddexp2 = op_logaddexp2
+
+    logcumsumexp = op_logcumsumexp
+
+    logdet = op_logdet
 
     logical_and = op_logical_and
 
@@ -1135,6 +2397,10 @@ class methods:
     logical_xor = op_logical_xor
 
     logical_xor_ = op_logical_xor_
+
+    logit = op_logit
+
+    logit_ = op_logit_
 
     def logsumexp(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
@@ -1168,6 +2434,8 @@ class methods:
         if kernel is None:
             return P_lt_(self, other)
         return kernel(ks, self, other)
+
+    lu_solve = op_lu_solve
 
     def __lt__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -1222,6 +2490,20 @@ OPERATORS = {
     'logical_not_': (
         ('aten::logical_not_(Tensor(a!) self) -> Tensor(a!)', op_logical_not_, K_logical_not_, ('pointwise',), True, True, ()),
     ),
+    'log2': (
+        ('aten::log2(Tensor self) -> Tensor', op_log2, K_log2, ('pointwise',), True, True, ()),
+        ('aten::log2.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_log2__out, K_log2__out, ('pointwise',), True, True, ()),
+    ),
+    'log2_': (
+        ('aten::log2_(Tensor(a!) self) -> Tensor(a!)', op_log2_, K_log2_, ('pointwise',), True, True, ()),
+    ),
+    'log10': (
+        ('aten::log10(Tensor self) -> Tensor', op_log10, K_log10, ('pointwise',), True, True, ()),
+        ('aten::log10.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_log10__out, K_log10__out, ('pointwise',), True, True, ()),
+    ),
+    'log10_': (
+        ('aten::log10_(Tensor(a!) self) -> Tensor(a!)', op_log10_, K_log10_, ('pointwise',), True, True, ()),
+    ),
     'lt': (
         ('aten::lt.Tensor(Tensor self, Tensor other) -> Tensor', op_lt__Tensor, K_lt__Tensor, ('pointwise',), True, True, ()),
         ('aten::lt.Scalar(Tensor self, Scalar other) -> Tensor', op_lt__Scalar, K_lt__Scalar, ('pointwise',), True, True, ()),
@@ -1263,16 +2545,106 @@ OPERATORS = {
     'logical_xor_': (
         ('aten::logical_xor_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_logical_xor_, K_logical_xor_, ('pointwise',), True, True, ()),
     ),
+    'lcm': (
+        ('aten::lcm.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_lcm__out, K_lcm__out, ('pointwise',), True, True, ()),
+        ('aten::lcm(Tensor self, Tensor other) -> Tensor', op_lcm, K_lcm, ('pointwise',), True, True, ()),
+    ),
+    'lcm_': (
+        ('aten::lcm_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_lcm_, K_lcm_, ('pointwise',), True, True, ()),
+    ),
+    'logaddexp': (
+        ('aten::logaddexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_logaddexp__out, K_logaddexp__out, ('pointwise',), True, True, ()),
+        ('aten::logaddexp(Tensor self, Tensor other) -> Tensor', op_logaddexp, K_logaddexp, ('pointwise',), True, True, ()),
+    ),
+    'logaddexp2': (
+        ('aten::logaddexp2.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_logaddexp2__out, K_logaddexp2__out, ('pointwise',), True, True, ()),
+        ('aten::logaddexp2(Tensor self, Tensor other) -> Tensor', op_logaddexp2, K_logaddexp2, ('pointwise',), True, True, ()),
+    ),
+    'ldexp': (
+        ('aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor', op_ldexp__Tensor, K_ldexp__Tensor, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:ldexp_Tensor'),)),
+        ('aten::ldexp.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_ldexp__out, K_ldexp__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.pointwise:ldexp_out'),)),
+    ),
+    'ldexp_': (
+        ('aten::ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_ldexp_, K_ldexp_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:ldexp_'),)),
+    ),
+    'less': (
+        ('aten::less.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_less__Scalar_out, K_less__Scalar_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:less'),)),
+        ('aten::less.Scalar(Tensor self, Scalar other) -> Tensor', op_less__Scalar, K_less__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less'),)),
+        ('aten::less.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_less__Tensor_out, K_less__Tensor_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:less'),)),
+        ('aten::less.Tensor(Tensor self, Tensor other) -> Tensor', op_less__Tensor, K_less__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less'),)),
+    ),
+    'less_': (
+        ('aten::less_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_less___Scalar, K_less___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_'),)),
+        ('aten::less_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_less___Tensor, K_less___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_'),)),
+    ),
+    'less_equal': (
+        ('aten::less_equal.Scalar_out(Tensor self, Scalar other, *, Tensor(a!) out) -> Tensor(a!)', op_less_equal__Scalar_out, K_less_equal__Scalar_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:less_equal'),)),
+        ('aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor', op_less_equal__Scalar, K_less_equal__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal'),)),
+        ('aten::less_equal.Tensor_out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_less_equal__Tensor_out, K_less_equal__Tensor_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:less_equal'),)),
+        ('aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor', op_less_equal__Tensor, K_less_equal__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal'),)),
+    ),
+    'less_equal_': (
+        ('aten::less_equal_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_less_equal___Scalar, K_less_equal___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal_'),)),
+        ('aten::less_equal_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_less_equal___Tensor, K_less_equal___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:less_equal_'),)),
+    ),
+    'lgamma': (
+        ('aten::lgamma.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_lgamma__out, K_lgamma__out, ('pointwise',), True, True, ()),
+        ('aten::lgamma(Tensor self) -> Tensor', op_lgamma, K_lgamma, ('pointwise',), True, True, ()),
+    ),
+    'lgamma_': (
+        ('aten::lgamma_(Tensor(a!) self) -> Tensor(a!)', op_lgamma_, K_lgamma_, ('pointwise',), True, True, ()),
+    ),
+    'logit': (
+        ('aten::logit(Tensor self, float? eps=None) -> Tensor', op_logit, K_logit, ('pointwise',), True, True, ()),
+        ('aten::logit.out(Tensor self, float? eps=None, *, Tensor(a!) out) -> Tensor(a!)', op_logit__out, K_logit__out, ('pointwise',), True, True, ()),
+    ),
+    'logit_': (
+        ('aten::logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)', op_logit_, K_logit_, ('pointwise',), True, True, ()),
+    ),
+    'logit_backward': (
+        ('aten::logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, Tensor(a!) grad_input) -> Tensor(a!)', op_logit_backward__grad_input, K_logit_backward__grad_input, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.special:logit_backward_grad_input'),)),
+        ('aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor', op_logit_backward, K_logit_backward, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.special:logit_backward'),)),
+    ),
     'lerp': (
         ('aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor', op_lerp__Scalar, K_lerp__Scalar, ('pointwise',), True, True, ()),
         ('aten::lerp.Scalar_out(Tensor self, Tensor end, Scalar weight, *, Tensor(a!) out) -> Tensor(a!)', op_lerp__Scalar_out, K_lerp__Scalar_out, ('pointwise',), True, True, ()),
+        ('aten::lerp.Tensor_out(Tensor self, Tensor end, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', op_lerp__Tensor_out, K_lerp__Tensor_out, ('pointwise',), True, True, ()),
+        ('aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor', op_lerp__Tensor, K_lerp__Tensor, ('pointwise',), True, True, ()),
     ),
     'lerp_': (
         ('aten::lerp_.Scalar(Tensor(a!) self, Tensor end, Scalar weight) -> Tensor(a!)', op_lerp___Scalar, K_lerp___Scalar, ('pointwise',), True, True, ()),
+        ('aten::lerp_.Tensor(Tensor(a!) self, Tensor end, Tensor weight) -> Tensor(a!)', op_lerp___Tensor, K_lerp___Tensor, ('pointwise',), True, True, ()),
+    ),
+    'leaky_relu': (
+        ('aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor(a!) out) -> Tensor(a!)', op_leaky_relu__out, K_leaky_relu__out, ('pointwise',), True, True, ()),
+        ('aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor', op_leaky_relu, K_leaky_relu, ('pointwise',), True, True, ()),
+    ),
+    'leaky_relu_': (
+        ('aten::leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)', op_leaky_relu_, K_leaky_relu_, ('pointwise',), True, True, ()),
+    ),
+    'log_sigmoid': (
+        ('aten::log_sigmoid.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_log_sigmoid__out, K_log_sigmoid__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_out'),)),
+        ('aten::log_sigmoid(Tensor self) -> Tensor', op_log_sigmoid, K_log_sigmoid, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:log_sigmoid'),)),
+    ),
+    'log_sigmoid_forward': (
+        ('aten::log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), Tensor(b!))', op_log_sigmoid_forward__output, K_log_sigmoid_forward__output, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_forward_output'),)),
+        ('aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)', op_log_sigmoid_forward, K_log_sigmoid_forward, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_forward'),)),
+    ),
+    'leaky_relu_backward': (
+        ('aten::leaky_relu_backward.grad_input(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result, *, Tensor(a!) grad_input) -> Tensor(a!)', op_leaky_relu_backward__grad_input, K_leaky_relu_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:leaky_relu_backward_grad_input'),)),
+        ('aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor', op_leaky_relu_backward, K_leaky_relu_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:leaky_relu_backward'),)),
+    ),
+    'log_sigmoid_backward': (
+        ('aten::log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) grad_input) -> Tensor(a!)', op_log_sigmoid_backward__grad_input, K_log_sigmoid_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_backward_grad_input'),)),
+        ('aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor', op_log_sigmoid_backward, K_log_sigmoid_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:log_sigmoid_backward'),)),
     ),
     'logsumexp': (
         ('aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', op_logsumexp, K_logsumexp, ('reduction',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:logsumexp'),)),
         ('aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_logsumexp__out, K_logsumexp__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::logsumexp'),)),
+    ),
+    'logcumsumexp': (
+        ('aten::logcumsumexp(Tensor self, int dim) -> Tensor', op_logcumsumexp, K_logcumsumexp, (), True, True, ()),
+        ('aten::logcumsumexp.out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', op_logcumsumexp__out, K_logcumsumexp__out, (), True, True, ()),
     ),
     '_log_softmax': (
         ('aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', op__log_softmax, K__log_softmax, (), True, True, ()),
@@ -1302,6 +2674,20 @@ OPERATORS = {
     'lstm': (
         ('aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)', op_lstm__input, K_lstm__input, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:lstm_input'),)),
     ),
+    'lu_unpack': (
+        ('aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)', op_lu_unpack, K_lu_unpack, (), True, True, ()),
+        ('aten::lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)', op_lu_unpack__out, K_lu_unpack__out, (), True, True, ()),
+    ),
+    'lu_solve': (
+        ('aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor', op_lu_solve, K_lu_solve, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:lu_solve'),)),
+        ('aten::lu_solve.out(Tensor self, Tensor LU_data, Tensor LU_pivots, *, Tensor(a!) out) -> Tensor(a!)', op_lu_solve__out, K_lu_solve__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::lu_solve'),)),
+    ),
+    '_lu_with_info': (
+        ('aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)', op__lu_with_info, K__lu_with_info, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:lu_with_info'),)),
+    ),
+    'logdet': (
+        ('aten::logdet(Tensor self) -> Tensor', op_logdet, K_logdet, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:logdet'),)),
+    ),
     '_local_scalar_dense': (
         ('aten::_local_scalar_dense(Tensor self) -> Scalar', op__local_scalar_dense, K__local_scalar_dense, ('data_dependent_output',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:local_scalar_dense'),)),
     ),
@@ -1316,26 +2702,49 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'layer_norm': layer_norm,
+        'lcm': lcm,
+        'lcm_': lcm_,
+        'ldexp': ldexp,
+        'ldexp_': ldexp_,
         'le': le,
         'lerp': lerp,
+        'less': less,
+        'less_equal': less_equal,
+        'lgamma': lgamma,
         'linspace': linspace,
         'log': log,
+        'log10': log10,
+        'log10_': log10_,
         'log1p': log1p,
         'log1p_': log1p_,
+        'log2': log2,
+        'log2_': log2_,
         'log_': log_,
         'log_softmax': log_softmax,
+        'logaddexp': logaddexp,
+        'logaddexp2': logaddexp2,
+        'logcumsumexp': logcumsumexp,
+        'logdet': logdet,
         'logical_and': logical_and,
         'logical_not': logical_not,
         'logical_or': logical_or,
         'logical_xor': logical_xor,
+        'logit': logit,
+        'logit_': logit_,
         'logsumexp': logsumexp,
         'lstm': lstm,
         'lstm_cell': lstm_cell,
         'lt': lt,
+        'lu_solve': lu_solve,
+        'lu_unpack': lu_unpack,
     },
     'turnout.generated.nn_functional': {
         'l1_loss': l1_loss,
+        'leaky_relu': leaky_relu,
+        'leaky_relu_': leaky_relu_,
         'linear': linear,
+        'log_sigmoid': log_sigmoid,
+        'log_sigmoid_forward': log_sigmoid_forward,
     },
 }
 

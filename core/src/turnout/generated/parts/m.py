@@ -19,11 +19,14 @@ from turnout.bindings import (
 P_masked_fill = packet('aten', 'masked_fill')
 P_max = packet('aten', 'max')
 P_mean = packet('aten', 'mean')
+P_median = packet('aten', 'median')
 P_min = packet('aten', 'min')
 P_movedim = packet('aten', 'movedim')
 P_mul = packet('aten', 'mul')
+P_multiply = packet('aten', 'multiply')
 P_masked_fill_ = packet('aten', 'masked_fill_')
 P_mul_ = packet('aten', 'mul_')
+P_multiply_ = packet('aten', 'multiply_')
 
 K_mul__Tensor = {}
 def op_mul__Tensor(self, other):
@@ -169,6 +172,167 @@ def op_min__other(self, other):
     if kernel is None:
         return miss('aten::min.other', (self, other))
     return kernel(ks, self, other)
+
+K_multiply__Tensor = {}
+def op_multiply__Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply__out = {}
+def op_multiply__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_multiply__Scalar = {}
+def op_multiply__Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::multiply.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply___Tensor = {}
+def op_multiply___Tensor(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply_.Tensor', (self, other))
+    return kernel(ks, self, other)
+
+K_multiply___Scalar = {}
+def op_multiply___Scalar(self, other):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::multiply_.Scalar', 'other', other)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::multiply_.Scalar', (self, other))
+    return kernel(ks, self, other)
+
+K_mvlgamma__out = {}
+def op_mvlgamma__out(self, p, *, out):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma.out', (self, p, out))
+    return kernel(ks, self, p, out)
+
+K_mvlgamma = {}
+def op_mvlgamma(self, p):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma', (self, p))
+    return kernel(ks, self, p)
+
+K_mvlgamma_ = {}
+def op_mvlgamma_(self, p):
+    if p.__class__ is not int: p = as_int('aten::mvlgamma_', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma_', (self, p))
+    return kernel(ks, self, p)
+
+K_mish = {}
+def op_mish(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish', (self,))
+    return kernel(ks, self)
+
+K_mish__out = {}
+def op_mish__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish.out', (self, out))
+    return kernel(ks, self, out)
+
+K_mish_ = {}
+def op_mish_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_', (self,))
+    return kernel(ks, self)
+
+K_mish_backward = {}
+def op_mish_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
 
 K_mean = {}
 def op_mean(self, *, dtype=None):
@@ -341,6 +505,105 @@ def op_min__dim_min(self, dim, keepdim=False, *, min, min_indices):
     if kernel is None:
         return miss('aten::min.dim_min', (self, dim, keepdim, min, min_indices))
     return kernel(ks, self, dim, keepdim, min, min_indices)
+
+K_max__out = {}
+def op_max__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_max__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::max.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_min__out = {}
+def op_min__out(self, other, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_min__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::min.out', (self, other, out))
+    return kernel(ks, self, other, out)
+
+K_median = {}
+def op_median(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median', (self,))
+    return kernel(ks, self)
+
+K_median__dim = {}
+def op_median__dim(self, dim, keepdim=False):
+    if dim.__class__ is not int: dim = as_int('aten::median.dim', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::median.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.dim', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_median__dim_values = {}
+def op_median__dim_values(self, dim, keepdim=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::median.dim_values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::median.dim_values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__dim_values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.dim_values', (self, dim, keepdim, values, indices))
+    return kernel(ks, self, dim, keepdim, values, indices)
+
+K_mode = {}
+def op_mode(self, dim=-1, keepdim=False):
+    if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode', (self, dim, keepdim))
+    return kernel(ks, self, dim, keepdim)
+
+K_mode__values = {}
+def op_mode__values(self, dim=-1, keepdim=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::mode.values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode.values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode__values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode.values', (self, dim, keepdim, values, indices))
+    return kernel(ks, self, dim, keepdim, values, indices)
 
 K_mse_loss = {}
 def op_mse_loss(self, target, reduction=1):
@@ -751,6 +1014,47 @@ def op_matmul__out(self, other, *, out):
         return miss('aten::matmul.out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_matrix_power = {}
+def op_matrix_power(self, n):
+    if n.__class__ is not int: n = as_int('aten::matrix_power', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power', (self, n))
+    return kernel(ks, self, n)
+
+K_matrix_power__out = {}
+def op_matrix_power__out(self, n, *, out):
+    if n.__class__ is not int: n = as_int('aten::matrix_power.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power.out', (self, n, out))
+    return kernel(ks, self, n, out)
+
+K_matrix_exp = {}
+def op_matrix_exp(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_exp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_exp', (self,))
+    return kernel(ks, self)
+
 K_movedim__int = {}
 def op_movedim__int(self, source, destination):
     if source.__class__ is not int: source = as_int('aten::movedim.int', 'source', source)
@@ -848,6 +1152,19 @@ def op_masked_select(self, mask):
         return miss('aten::masked_select', (self, mask))
     return kernel(ks, self, mask)
 
+K_msort = {}
+def op_msort(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort', (self,))
+    return kernel(ks, self)
+
 K_mul__Scalar_out = {}
 def op_mul__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::mul.Scalar_out', 'other', other)
@@ -861,6 +1178,19 @@ def op_mul__Scalar_out(self, other, *, out):
     if kernel is None:
         return miss('aten::mul.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
+
+K_median__out = {}
+def op_median__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::median.out', (self, out))
+    return kernel(ks, self, out)
 
 K_multi_margin_loss__out = {}
 def op_multi_margin_loss__out(self, target, p=1, margin=1, weight=None, reduction=1, *, out):
@@ -951,6 +1281,19 @@ def op_masked_fill__Tensor_out(self, mask, value, *, out):
         return miss('aten::masked_fill.Tensor_out', (self, mask, value, out))
     return kernel(ks, self, mask, value, out)
 
+K_msort__out = {}
+def op_msort__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort.out', (self, out))
+    return kernel(ks, self, out)
+
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     """aten::margin_ranking_loss"""
@@ -1016,8 +1359,39 @@ def matmul(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
+def matrix_exp(input):
+    """aten::matrix_exp"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_exp[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_exp', (input,))
+    return kernel(ks, input)
+
+
+def matrix_power(input, n, *, out=None):
+    """aten::matrix_power, aten::matrix_power.out"""
+    if out is not None:
+        return op_matrix_power__out(input, n, out=out)
+    if n.__class__ is not int: n = as_int('aten::matrix_power', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_matrix_power[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::matrix_power', (input, n))
+    return kernel(ks, input, n)
+
+
 def max(*args, **kwargs):
-    """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max"""
+    """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max, aten::max.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -1138,8 +1512,28 @@ def mean(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def median(input, *args, **kwargs):
+    """aten::median, aten::median.dim, aten::median.dim_values, aten::median.out"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif kwargs.get("out").__class__ in (tuple, list):
+            kwargs["values"], kwargs["indices"] = out_tuple('aten::median.dim_values', kwargs.pop("out"), 2)
+        return P_median(input, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_median[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_median(input)
+    return kernel(ks, input)
+
+
 def min(*args, **kwargs):
-    """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min"""
+    """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min, aten::min.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -1182,12 +1576,47 @@ def mm(input, mat2, *, out=None):
     return kernel(ks, input, mat2)
 
 
+def mode(input, dim=-1, keepdim=False, *, out=None):
+    """aten::mode, aten::mode.values"""
+    if out is not None:
+        values, indices = out_tuple('aten::mode.values', out, 2)
+        return op_mode__values(input, dim, keepdim, values=values, indices=indices)
+    if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mode[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mode', (input, dim, keepdim))
+    return kernel(ks, input, dim, keepdim)
+
+
 def movedim(*args, **kwargs):
     """aten::movedim.int, aten::movedim.intlist"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
     return P_movedim(*args, **kwargs)
+
+
+def msort(input, *, out=None):
+    """aten::msort, aten::msort.out"""
+    if out is not None:
+        return op_msort__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_msort[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::msort', (input,))
+    return kernel(ks, input)
 
 
 def mul(input, other, **kwargs):
@@ -1208,6 +1637,24 @@ def mul(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def multiply(input, other, **kwargs):
+    """aten::multiply.Tensor, aten::multiply.Scalar, aten::multiply.out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_multiply(input, other, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_multiply__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_multiply(input, other)
+    return kernel(ks, input, other)
+
+
 def mv(input, vec, *, out=None):
     """aten::mv, aten::mv.out"""
     if out is not None:
@@ -1222,6 +1669,23 @@ def mv(input, vec, *, out=None):
     if kernel is None:
         return miss('aten::mv', (input, vec))
     return kernel(ks, input, vec)
+
+
+def mvlgamma(input, p, *, out=None):
+    """aten::mvlgamma, aten::mvlgamma.out"""
+    if out is not None:
+        return op_mvlgamma__out(input, p, out=out)
+    if p.__class__ is not int: p = as_int('aten::mvlgamma', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mvlgamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mvlgamma', (input, p))
+    return kernel(ks, input, p)
 
 
 def max_pool2d_with_indices(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, *, out=None):
@@ -1302,6 +1766,36 @@ def max_unpool3d(input, indices, output_size, stride, padding, *, out=None):
     if kernel is None:
         return miss('aten::max_unpool3d', (input, indices, output_size, stride, padding))
     return kernel(ks, input, indices, output_size, stride, padding)
+
+
+def mish(input, *, out=None):
+    """aten::mish, aten::mish.out"""
+    if out is not None:
+        return op_mish__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish', (input,))
+    return kernel(ks, input)
+
+
+def mish_(input):
+    """aten::mish_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_mish_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::mish_', (input,))
+    return kernel(ks, input)
 
 
 def mse_loss(input, target, reduction=1, *, out=None):
@@ -1394,6 +1888,10 @@ class methods:
 
     matmul = op_matmul
 
+    matrix_exp = op_matrix_exp
+
+    matrix_power = op_matrix_power
+
     def max(self, *args, **kwargs):
         return P_max(self, *args, **kwargs)
 
@@ -1415,6 +1913,20 @@ class methods:
             return P_mean(self)
         return kernel(ks, self, None)
 
+    def median(self, *args, **kwargs):
+        if args or kwargs:
+            return P_median(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_median[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_median(self)
+        return kernel(ks, self)
+
     def min(self, *args, **kwargs):
         return P_min(self, *args, **kwargs)
 
@@ -1422,8 +1934,12 @@ class methods:
 
     mm = op_mm
 
+    mode = op_mode
+
     def movedim(self, *args, **kwargs):
         return P_movedim(self, *args, **kwargs)
+
+    msort = op_msort
 
     def mul(self, other, **kwargs):
         if kwargs:
@@ -1453,7 +1969,39 @@ class methods:
             return P_mul_(self, other)
         return kernel(ks, self, other)
 
+    def multiply(self, other, **kwargs):
+        if kwargs:
+            return P_multiply(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_multiply__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_multiply(self, other)
+        return kernel(ks, self, other)
+
+    def multiply_(self, other, **kwargs):
+        if kwargs:
+            return P_multiply_(self, other, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_multiply___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_multiply_(self, other)
+        return kernel(ks, self, other)
+
     mv = op_mv
+
+    mvlgamma = op_mvlgamma
+
+    mvlgamma_ = op_mvlgamma_
 
     def __mul__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -1540,6 +2088,7 @@ OPERATORS = {
         ('aten::max.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_max__unary_out, K_max__unary_out, ('reduction',), True, True, ()),
         ('aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', op_max__dim, K_max__dim, ('reduction',), True, True, ()),
         ('aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> (Tensor(a!) values, Tensor(b!) indices)', op_max__dim_max, K_max__dim_max, ('reduction',), True, True, ()),
+        ('aten::max.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_max__out, K_max__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:max_out'),)),
     ),
     'min': (
         ('aten::min.other(Tensor self, Tensor other) -> Tensor', op_min__other, K_min__other, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:min_other'),)),
@@ -1547,12 +2096,49 @@ OPERATORS = {
         ('aten::min.unary_out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_min__unary_out, K_min__unary_out, ('reduction',), True, True, ()),
         ('aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', op_min__dim, K_min__dim, ('reduction',), True, True, ()),
         ('aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_min__dim_min, K_min__dim_min, ('reduction',), True, True, ()),
+        ('aten::min.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_min__out, K_min__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:min_out'),)),
+    ),
+    'multiply': (
+        ('aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor', op_multiply__Tensor, K_multiply__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply'),)),
+        ('aten::multiply.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_multiply__out, K_multiply__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:multiply'),)),
+        ('aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor', op_multiply__Scalar, K_multiply__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply'),)),
+    ),
+    'multiply_': (
+        ('aten::multiply_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_multiply___Tensor, K_multiply___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply_'),)),
+        ('aten::multiply_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_multiply___Scalar, K_multiply___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:multiply_'),)),
+    ),
+    'mvlgamma': (
+        ('aten::mvlgamma.out(Tensor self, int p, *, Tensor(a!) out) -> Tensor(a!)', op_mvlgamma__out, K_mvlgamma__out, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.special:mvlgamma_out'),)),
+        ('aten::mvlgamma(Tensor self, int p) -> Tensor', op_mvlgamma, K_mvlgamma, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.special:mvlgamma'),)),
+    ),
+    'mvlgamma_': (
+        ('aten::mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)', op_mvlgamma_, K_mvlgamma_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.special:mvlgamma_'),)),
+    ),
+    'mish': (
+        ('aten::mish(Tensor self) -> Tensor', op_mish, K_mish, ('pointwise',), True, True, ()),
+        ('aten::mish.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_mish__out, K_mish__out, ('pointwise',), True, True, ()),
+    ),
+    'mish_': (
+        ('aten::mish_(Tensor(a!) self) -> Tensor(a!)', op_mish_, K_mish_, ('pointwise',), True, True, ()),
+    ),
+    'mish_backward': (
+        ('aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor', op_mish_backward, K_mish_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:mish_backward'),)),
     ),
     'mean': (
         ('aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor', op_mean, K_mean, ('reduction',), True, True, ()),
         ('aten::mean.dtype_out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_mean__dtype_out, K_mean__dtype_out, ('reduction',), True, True, ()),
         ('aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', op_mean__dim, K_mean__dim, ('reduction',), True, True, ()),
         ('aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_mean__out, K_mean__out, ('reduction',), True, True, ()),
+    ),
+    'median': (
+        ('aten::median(Tensor self) -> Tensor', op_median, K_median, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.statistics:median'),)),
+        ('aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)', op_median__dim, K_median__dim, (), True, True, ()),
+        ('aten::median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_median__dim_values, K_median__dim_values, (), True, True, ()),
+        ('aten::median.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_median__out, K_median__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::median'),)),
+    ),
+    'mode': (
+        ('aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)', op_mode, K_mode, (), True, True, ()),
+        ('aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_mode__values, K_mode__values, (), True, True, ()),
     ),
     'mse_loss': (
         ('aten::mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor', op_mse_loss, K_mse_loss, (), True, True, ()),
@@ -1609,7 +2195,7 @@ OPERATORS = {
         ('aten::max_unpool3d.out(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding, *, Tensor(a!) out) -> Tensor(a!)', op_max_unpool3d__out, K_max_unpool3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::max_unpool3d'),)),
     ),
     'mm': (
-        ('aten::mm(Tensor self, Tensor mat2) -> Tensor', op_mm, K_mm, (), True, True, ()),
+        ('aten::mm(Tensor self, Tensor mat2) -> Tensor', op_mm, K_mm, ('core',), True, True, ()),
         ('aten::mm.out(Tensor self, Tensor mat2, *, Tensor(a!) out) -> Tensor(a!)', op_mm__out, K_mm__out, (), True, True, ()),
     ),
     'mv': (
@@ -1618,7 +2204,14 @@ OPERATORS = {
     ),
     'matmul': (
         ('aten::matmul(Tensor self, Tensor other) -> Tensor', op_matmul, K_matmul, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:matmul'),)),
-        ('aten::matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_matmul__out, K_matmul__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.linalg:matmul_out'),)),
+        ('aten::matmul.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_matmul__out, K_matmul__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::matmul'),)),
+    ),
+    'matrix_power': (
+        ('aten::matrix_power(Tensor self, int n) -> Tensor', op_matrix_power, K_matrix_power, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:matrix_power'),)),
+        ('aten::matrix_power.out(Tensor self, int n, *, Tensor(a!) out) -> Tensor(a!)', op_matrix_power__out, K_matrix_power__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::matrix_power'),)),
+    ),
+    'matrix_exp': (
+        ('aten::matrix_exp(Tensor self) -> Tensor', op_matrix_exp, K_matrix_exp, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:matrix_exp'),)),
     ),
     'movedim': (
         ('aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)', op_movedim__int, K_movedim__int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:movedim_int'),)),
@@ -1637,6 +2230,10 @@ OPERATORS = {
     'masked_select': (
         ('aten::masked_select(Tensor self, Tensor mask) -> Tensor', op_masked_select, K_masked_select, ('dynamic_output_shape',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:masked_select'),)),
     ),
+    'msort': (
+        ('aten::msort(Tensor self) -> Tensor', op_msort, K_msort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:msort'),)),
+        ('aten::msort.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_msort__out, K_msort__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::msort'),)),
+    ),
 }
 
 
@@ -1647,6 +2244,8 @@ FUNCTIONS = {
         'masked_fill': masked_fill,
         'masked_select': masked_select,
         'matmul': matmul,
+        'matrix_exp': matrix_exp,
+        'matrix_power': matrix_power,
         'max': max,
         'max_pool1d': max_pool1d,
         'max_pool1d_with_indices': max_pool1d_with_indices,
@@ -1654,18 +2253,25 @@ FUNCTIONS = {
         'max_pool3d': max_pool3d,
         'maximum': maximum,
         'mean': mean,
+        'median': median,
         'min': min,
         'minimum': minimum,
         'mm': mm,
+        'mode': mode,
         'movedim': movedim,
+        'msort': msort,
         'mul': mul,
+        'multiply': multiply,
         'mv': mv,
+        'mvlgamma': mvlgamma,
     },
     'turnout.generated.nn_functional': {
         'max_pool2d_with_indices': max_pool2d_with_indices,
         'max_pool3d_with_indices': max_pool3d_with_indices,
         'max_unpool2d': max_unpool2d,
         'max_unpool3d': max_unpool3d,
+        'mish': mish,
+        'mish_': mish_,
         'mse_loss': mse_loss,
         'multi_margin_loss': multi_margin_loss,
         'multilabel_margin_loss': multilabel_margin_loss,

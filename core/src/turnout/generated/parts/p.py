@@ -20,6 +20,19 @@ P_pow = packet('aten', 'pow')
 P_prod = packet('aten', 'prod')
 P_pow_ = packet('aten', 'pow_')
 
+K_positive = {}
+def op_positive(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_positive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::positive', (self,))
+    return kernel(ks, self)
+
 K_pow__Tensor_Tensor = {}
 def op_pow__Tensor_Tensor(self, exponent):
     state = DISPATCH()
@@ -115,6 +128,87 @@ def op_pow__Tensor_Scalar_out(self, exponent, *, out):
         return miss('aten::pow.Tensor_Scalar_out', (self, exponent, out))
     return kernel(ks, self, exponent, out)
 
+K_polygamma__out = {}
+def op_polygamma__out(n, self, *, out):
+    if n.__class__ is not int: n = as_int('aten::polygamma.out', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma.out', (n, self, out))
+    return kernel(ks, n, self, out)
+
+K_polygamma = {}
+def op_polygamma(n, self):
+    if n.__class__ is not int: n = as_int('aten::polygamma', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma', (n, self))
+    return kernel(ks, n, self)
+
+K_polygamma_ = {}
+def op_polygamma_(self, n):
+    if n.__class__ is not int: n = as_int('aten::polygamma_', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma_', (self, n))
+    return kernel(ks, self, n)
+
+K_polar = {}
+def op_polar(abs, angle):
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar', (abs, angle))
+    return kernel(ks, abs, angle)
+
+K_polar__out = {}
+def op_polar__out(abs, angle, *, out):
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar.out', (abs, angle, out))
+    return kernel(ks, abs, angle, out)
+
+K_prelu = {}
+def op_prelu(self, weight):
+    state = DISPATCH()
+    try:
+        ks = self.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu', (self, weight))
+    return kernel(ks, self, weight)
+
 K_prod = {}
 def op_prod(self, *, dtype=None):
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::prod', 'dtype', dtype)
@@ -175,22 +269,33 @@ def op_prod__int_out(self, dim, keepdim=False, *, dtype=None, out):
         return miss('aten::prod.int_out', (self, dim, keepdim, dtype, out))
     return kernel(ks, self, dim, keepdim, dtype, out)
 
-K_poisson_nll_loss = {}
-def op_poisson_nll_loss(input, target, log_input, full, eps, reduction):
-    if log_input.__class__ is not bool: log_input = as_bool('aten::poisson_nll_loss', 'log_input', log_input)
-    if full.__class__ is not bool: full = as_bool('aten::poisson_nll_loss', 'full', full)
-    if eps.__class__ is not float: eps = as_float('aten::poisson_nll_loss', 'eps', eps)
-    if reduction.__class__ is not int: reduction = as_int('aten::poisson_nll_loss', 'reduction', reduction)
+K_pdist = {}
+def op_pdist(self, p=2.0):
+    if p.__class__ is not float: p = as_float('aten::pdist', 'p', p)
     state = DISPATCH()
     try:
-        ks = input.keys | target.keys
+        ks = self.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_poisson_nll_loss[ks]
+        kernel = K_pdist[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::poisson_nll_loss', (input, target, log_input, full, eps, reduction))
-    return kernel(ks, input, target, log_input, full, eps, reduction)
+        return miss('aten::pdist', (self, p))
+    return kernel(ks, self, p)
+
+K__pdist_forward = {}
+def op__pdist_forward(self, p=2.0):
+    if p.__class__ is not float: p = as_float('aten::_pdist_forward', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__pdist_forward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_pdist_forward', (self, p))
+    return kernel(ks, self, p)
 
 K_pairwise_distance = {}
 def op_pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
@@ -207,6 +312,23 @@ def op_pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
     if kernel is None:
         return miss('aten::pairwise_distance', (x1, x2, p, eps, keepdim))
     return kernel(ks, x1, x2, p, eps, keepdim)
+
+K_poisson_nll_loss = {}
+def op_poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    if log_input.__class__ is not bool: log_input = as_bool('aten::poisson_nll_loss', 'log_input', log_input)
+    if full.__class__ is not bool: full = as_bool('aten::poisson_nll_loss', 'full', full)
+    if eps.__class__ is not float: eps = as_float('aten::poisson_nll_loss', 'eps', eps)
+    if reduction.__class__ is not int: reduction = as_int('aten::poisson_nll_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson_nll_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson_nll_loss', (input, target, log_input, full, eps, reduction))
+    return kernel(ks, input, target, log_input, full, eps, reduction)
 
 K_pad = {}
 def op_pad(self, pad, mode='constant', value=None):
@@ -266,6 +388,20 @@ def op_pixel_unshuffle(self, downscale_factor):
         return miss('aten::pixel_unshuffle', (self, downscale_factor))
     return kernel(ks, self, downscale_factor)
 
+K_pinverse = {}
+def op_pinverse(self, rcond=1e-15):
+    if rcond.__class__ is not float: rcond = as_float('aten::pinverse', 'rcond', rcond)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pinverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pinverse', (self, rcond))
+    return kernel(ks, self, rcond)
+
 K_permute = {}
 def op_permute(self, dims):
     dims = as_ints('aten::permute', 'dims', dims)
@@ -293,6 +429,33 @@ def op_pow__Scalar_out(self, exponent, *, out):
     if kernel is None:
         return miss('aten::pow.Scalar_out', (self, exponent, out))
     return kernel(ks, self, exponent, out)
+
+K_prelu__out = {}
+def op_prelu__out(self, weight, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | weight.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu.out', (self, weight, out))
+    return kernel(ks, self, weight, out)
+
+K__pdist_forward__out = {}
+def op__pdist_forward__out(self, p=2.0, *, out):
+    if p.__class__ is not float: p = as_float('aten::_pdist_forward.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__pdist_forward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_pdist_forward.out', (self, p, out))
+    return kernel(ks, self, p, out)
 
 K_pixel_shuffle__out = {}
 def op_pixel_shuffle__out(self, upscale_factor, *, out):
@@ -340,6 +503,21 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
     return kernel(ks, x1, x2, p, eps, keepdim)
 
 
+def pdist(input, p=2.0):
+    """aten::pdist"""
+    if p.__class__ is not float: p = as_float('aten::pdist', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pdist[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pdist', (input, p))
+    return kernel(ks, input, p)
+
+
 def permute(input, dims):
     """aten::permute"""
     dims = as_ints('aten::permute', 'dims', dims)
@@ -353,6 +531,21 @@ def permute(input, dims):
     if kernel is None:
         return miss('aten::permute', (input, dims))
     return kernel(ks, input, dims)
+
+
+def pinverse(input, rcond=1e-15):
+    """aten::pinverse"""
+    if rcond.__class__ is not float: rcond = as_float('aten::pinverse', 'rcond', rcond)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_pinverse[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::pinverse', (input, rcond))
+    return kernel(ks, input, rcond)
 
 
 def pixel_shuffle(input, upscale_factor, *, out=None):
@@ -407,6 +600,53 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction):
     return kernel(ks, input, target, log_input, full, eps, reduction)
 
 
+def polar(abs, angle, *, out=None):
+    """aten::polar, aten::polar.out"""
+    if out is not None:
+        return op_polar__out(abs, angle, out=out)
+    state = DISPATCH()
+    try:
+        ks = abs.keys | angle.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polar', (abs, angle))
+    return kernel(ks, abs, angle)
+
+
+def polygamma(n, input, *, out=None):
+    """aten::polygamma, aten::polygamma.out"""
+    if out is not None:
+        return op_polygamma__out(n, input, out=out)
+    if n.__class__ is not int: n = as_int('aten::polygamma', 'n', n)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_polygamma[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::polygamma', (n, input))
+    return kernel(ks, n, input)
+
+
+def positive(input):
+    """aten::positive"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_positive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::positive', (input,))
+    return kernel(ks, input)
+
+
 def pow(input, exponent, **kwargs):
     """aten::pow.Tensor_Tensor and 5 other overloads"""
     if kwargs:
@@ -423,6 +663,22 @@ def pow(input, exponent, **kwargs):
     if kernel is None:
         return P_pow(input, exponent)
     return kernel(ks, input, exponent)
+
+
+def prelu(input, weight, *, out=None):
+    """aten::prelu, aten::prelu.out"""
+    if out is not None:
+        return op_prelu__out(input, weight, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_prelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::prelu', (input, weight))
+    return kernel(ks, input, weight)
 
 
 def prod(input, *args, **kwargs):
@@ -468,6 +724,15 @@ class methods:
             return op_permute(self, spread(dims), **kwargs)
         return op_permute(self, **kwargs)
 
+    pinverse = op_pinverse
+
+    def polygamma(self, n):
+        return op_polygamma(n, self)
+
+    polygamma_ = op_polygamma_
+
+    positive = op_positive
+
     def pow(self, exponent, **kwargs):
         if kwargs:
             return P_pow(self, exponent, **kwargs)
@@ -496,6 +761,8 @@ class methods:
             return P_pow_(self, exponent)
         return kernel(ks, self, exponent)
 
+    prelu = op_prelu
+
     def prod(self, *args, **kwargs):
         if args or kwargs:
             return P_prod(self, *args, **kwargs)
@@ -509,6 +776,8 @@ class methods:
         if kernel is None:
             return P_prod(self)
         return kernel(ks, self, None)
+
+    __pos__ = op_positive
 
     def __pow__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -545,6 +814,9 @@ class methods:
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 OPERATORS = {
+    'positive': (
+        ('aten::positive(Tensor(a) self) -> Tensor(a)', op_positive, K_positive, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.pointwise:positive'),)),
+    ),
     'pow': (
         ('aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor', op_pow__Tensor_Tensor, K_pow__Tensor_Tensor, ('pointwise',), True, True, ()),
         ('aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor', op_pow__Scalar, K_pow__Scalar, ('pointwise',), True, True, ()),
@@ -557,17 +829,39 @@ OPERATORS = {
         ('aten::pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', op_pow___Tensor, K_pow___Tensor, ('pointwise',), True, True, ()),
         ('aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', op_pow___Scalar, K_pow___Scalar, ('pointwise',), True, True, ()),
     ),
+    'polygamma': (
+        ('aten::polygamma.out(int n, Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_polygamma__out, K_polygamma__out, ('pointwise',), True, True, ()),
+        ('aten::polygamma(int n, Tensor self) -> Tensor', op_polygamma, K_polygamma, ('pointwise',), True, True, ()),
+    ),
+    'polygamma_': (
+        ('aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)', op_polygamma_, K_polygamma_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.special:polygamma_'),)),
+    ),
+    'polar': (
+        ('aten::polar(Tensor abs, Tensor angle) -> Tensor', op_polar, K_polar, ('pointwise',), True, True, ()),
+        ('aten::polar.out(Tensor abs, Tensor angle, *, Tensor(a!) out) -> Tensor(a!)', op_polar__out, K_polar__out, ('pointwise',), True, True, ()),
+    ),
+    'prelu': (
+        ('aten::prelu(Tensor self, Tensor weight) -> Tensor', op_prelu, K_prelu, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:prelu'),)),
+        ('aten::prelu.out(Tensor self, Tensor weight, *, Tensor(a!) out) -> Tensor(a!)', op_prelu__out, K_prelu__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::prelu'),)),
+    ),
     'prod': (
         ('aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor', op_prod, K_prod, ('reduction',), True, True, ()),
         ('aten::prod.out(Tensor self, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_prod__out, K_prod__out, (), True, True, ()),
         ('aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor', op_prod__dim_int, K_prod__dim_int, ('reduction',), True, True, ()),
         ('aten::prod.int_out(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor(a!) out) -> Tensor(a!)', op_prod__int_out, K_prod__int_out, ('reduction',), True, True, ()),
     ),
-    'poisson_nll_loss': (
-        ('aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor', op_poisson_nll_loss, K_poisson_nll_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:poisson_nll_loss'),)),
+    'pdist': (
+        ('aten::pdist(Tensor self, float p=2) -> Tensor', op_pdist, K_pdist, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:pdist'),)),
+    ),
+    '_pdist_forward': (
+        ('aten::_pdist_forward(Tensor self, float p=2) -> Tensor', op__pdist_forward, K__pdist_forward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:pdist'),)),
+        ('aten::_pdist_forward.out(Tensor self, float p=2, *, Tensor(a!) out) -> Tensor(a!)', op__pdist_forward__out, K__pdist_forward__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_pdist_forward'),)),
     ),
     'pairwise_distance': (
-        ('aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor', op_pairwise_distance, K_pairwise_distance, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:pairwise_distance'),)),
+        ('aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor', op_pairwise_distance, K_pairwise_distance, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:pairwise_distance'),)),
+    ),
+    'poisson_nll_loss': (
+        ('aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor', op_poisson_nll_loss, K_poisson_nll_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:poisson_nll_loss'),)),
     ),
     'pad': (
         ('aten::pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor', op_pad, K_pad, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.padding:pad'),)),
@@ -583,6 +877,9 @@ OPERATORS = {
         ('aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor', op_pixel_unshuffle, K_pixel_unshuffle, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:pixel_unshuffle'),)),
         ('aten::pixel_unshuffle.out(Tensor self, int downscale_factor, *, Tensor(a!) out) -> Tensor(a!)', op_pixel_unshuffle__out, K_pixel_unshuffle__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::pixel_unshuffle'),)),
     ),
+    'pinverse': (
+        ('aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor', op_pinverse, K_pinverse, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.ranks:pinverse'),)),
+    ),
     'permute': (
         ('aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)', op_permute, K_permute, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:permute'),)),
     ),
@@ -593,11 +890,17 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'pairwise_distance': pairwise_distance,
+        'pdist': pdist,
         'permute': permute,
+        'pinverse': pinverse,
         'pixel_shuffle': pixel_shuffle,
         'pixel_unshuffle': pixel_unshuffle,
         'poisson_nll_loss': poisson_nll_loss,
+        'polar': polar,
+        'polygamma': polygamma,
+        'positive': positive,
         'pow': pow,
+        'prelu': prelu,
         'prod': prod,
     },
     'turnout.generated.nn_functional': {

@@ -22,6 +22,8 @@ P_randint = packet('aten', 'randint')
 P_randn = packet('aten', 'randn')
 P_randperm = packet('aten', 'randperm')
 P_remainder = packet('aten', 'remainder')
+P_round = packet('aten', 'round')
+P_round_ = packet('aten', 'round_')
 P_rsub = packet('aten', 'rsub')
 P_remainder_ = packet('aten', 'remainder_')
 
@@ -181,6 +183,87 @@ def op_relu__out(self, *, out):
         return miss('aten::relu.out', (self, out))
     return kernel(ks, self, out)
 
+K_rad2deg = {}
+def op_rad2deg(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg', (self,))
+    return kernel(ks, self)
+
+K_rad2deg__out = {}
+def op_rad2deg__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg.out', (self, out))
+    return kernel(ks, self, out)
+
+K_rad2deg_ = {}
+def op_rad2deg_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg_', (self,))
+    return kernel(ks, self)
+
+K_round__decimals = {}
+def op_round__decimals(self, *, decimals):
+    if decimals.__class__ is not int: decimals = as_int('aten::round.decimals', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_round__decimals[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::round.decimals', (self, decimals))
+    return kernel(ks, self, decimals)
+
+K_round__decimals_out = {}
+def op_round__decimals_out(self, *, decimals, out):
+    if decimals.__class__ is not int: decimals = as_int('aten::round.decimals_out', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_round__decimals_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::round.decimals_out', (self, decimals, out))
+    return kernel(ks, self, decimals, out)
+
+K_round___decimals = {}
+def op_round___decimals(self, *, decimals):
+    if decimals.__class__ is not int: decimals = as_int('aten::round_.decimals', 'decimals', decimals)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_round___decimals[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::round_.decimals', (self, decimals))
+    return kernel(ks, self, decimals)
+
 K_rsub__Tensor = {}
 def op_rsub__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::rsub.Tensor', 'alpha', alpha)
@@ -304,6 +387,139 @@ def op_remainder__Tensor_out(self, other, *, out):
     if kernel is None:
         return miss('aten::remainder.Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
+
+K_resolve_conj = {}
+def op_resolve_conj(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_conj', (self,))
+    return kernel(ks, self)
+
+K_resolve_neg = {}
+def op_resolve_neg(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_neg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_neg', (self,))
+    return kernel(ks, self)
+
+K_real = {}
+def op_real(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::real', (self,))
+    return kernel(ks, self)
+
+K_relu6 = {}
+def op_relu6(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6', (self,))
+    return kernel(ks, self)
+
+K_relu6_ = {}
+def op_relu6_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6_', (self,))
+    return kernel(ks, self)
+
+K_rrelu = {}
+def op_rrelu(self, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu', (self, lower, upper, training, generator))
+    return kernel(ks, self, lower, upper, training, generator)
+
+K_rrelu_ = {}
+def op_rrelu_(self, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu_', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu_', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu_', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu_', (self, lower, upper, training, generator))
+    return kernel(ks, self, lower, upper, training, generator)
+
+K_renorm = {}
+def op_renorm(self, p, dim, maxnorm):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm', (self, p, dim, maxnorm))
+    return kernel(ks, self, p, dim, maxnorm)
+
+K_renorm_ = {}
+def op_renorm_(self, p, dim, maxnorm):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm_', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm_', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm_', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm_', (self, p, dim, maxnorm))
+    return kernel(ks, self, p, dim, maxnorm)
 
 K_rms_norm = {}
 def op_rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -799,6 +1015,22 @@ def op_remainder__Scalar_Tensor_out(self, other, *, out):
         return miss('aten::remainder.Scalar_Tensor_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_renorm__out = {}
+def op_renorm__out(self, p, dim, maxnorm, *, out):
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm.out', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm.out', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm.out', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm.out', (self, p, dim, maxnorm, out))
+    return kernel(ks, self, p, dim, maxnorm, out)
+
 K_reflection_pad1d__out = {}
 def op_reflection_pad1d__out(self, padding, *, out):
     padding = as_ints('aten::reflection_pad1d.out', 'padding', padding, 2)
@@ -1007,6 +1239,36 @@ def op_random__from(self, from_, to, *, generator=None):
     return kernel(ks, self, from_, to, generator)
 
 
+def rad2deg(input, *, out=None):
+    """aten::rad2deg, aten::rad2deg.out"""
+    if out is not None:
+        return op_rad2deg__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg', (input,))
+    return kernel(ks, input)
+
+
+def rad2deg_(input):
+    """aten::rad2deg_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rad2deg_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rad2deg_', (input,))
+    return kernel(ks, input)
+
+
 @with_requires_grad
 def rand(*args, **kwargs):
     """aten::rand, aten::rand.generator, aten::rand.out, aten::rand.generator_out"""
@@ -1078,6 +1340,20 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
 def randperm(*args, **kwargs):
     """aten::randperm, aten::randperm.generator"""
     return P_randperm(*args, **kwargs)
+
+
+def real(input):
+    """aten::real"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_real[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::real', (input,))
+    return kernel(ks, input)
 
 
 def reciprocal(input, *, out=None):
@@ -1158,6 +1434,25 @@ def remainder(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """aten::renorm, aten::renorm.out"""
+    if out is not None:
+        return op_renorm__out(input, p, dim, maxnorm, out=out)
+    if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
+    if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
+    if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::renorm', (input, p, dim, maxnorm))
+    return kernel(ks, input, p, dim, maxnorm)
+
+
 def reshape(input, shape):
     """aten::reshape"""
     shape = as_ints('aten::reshape', 'shape', shape)
@@ -1171,6 +1466,34 @@ def reshape(input, shape):
     if kernel is None:
         return miss('aten::reshape', (input, shape))
     return kernel(ks, input, shape)
+
+
+def resolve_conj(input):
+    """aten::resolve_conj"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_conj[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_conj', (input,))
+    return kernel(ks, input)
+
+
+def resolve_neg(input):
+    """aten::resolve_neg"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resolve_neg[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resolve_neg', (input,))
+    return kernel(ks, input)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None):
@@ -1273,10 +1596,12 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-def round(input, *, out=None):
-    """aten::round, aten::round.out"""
-    if out is not None:
-        return op_round__out(input, out=out)
+def round(input, **kwargs):
+    """aten::round, aten::round.decimals, aten::round.out, aten::round.decimals_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_round(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1285,12 +1610,14 @@ def round(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::round', (input,))
+        return P_round(input)
     return kernel(ks, input)
 
 
-def round_(input):
-    """aten::round_"""
+def round_(input, **kwargs):
+    """aten::round_, aten::round_.decimals"""
+    if kwargs:
+        return P_round_(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1299,8 +1626,46 @@ def round_(input):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::round_', (input,))
+        return P_round_(input)
     return kernel(ks, input)
+
+
+def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    """aten::rrelu"""
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu', (input, lower, upper, training, generator))
+    return kernel(ks, input, lower, upper, training, generator)
+
+
+def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+    """aten::rrelu_"""
+    if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu_', 'lower', lower)
+    if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu_', 'upper', upper)
+    if training.__class__ is not bool: training = as_bool('aten::rrelu_', 'training', training)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rrelu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rrelu_', (input, lower, upper, training, generator))
+    return kernel(ks, input, lower, upper, training, generator)
 
 
 def rsqrt(input, *, out=None):
@@ -1402,6 +1767,34 @@ def reflection_pad3d(input, padding, *, out=None):
     return kernel(ks, input, padding)
 
 
+def relu6(input):
+    """aten::relu6"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6', (input,))
+    return kernel(ks, input)
+
+
+def relu6_(input):
+    """aten::relu6_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_relu6_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::relu6_', (input,))
+    return kernel(ks, input)
+
+
 def replication_pad1d(input, padding, *, out=None):
     """aten::replication_pad1d, aten::replication_pad1d.out"""
     if out is not None:
@@ -1456,6 +1849,10 @@ def replication_pad3d(input, padding, *, out=None):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
+    rad2deg = op_rad2deg
+
+    rad2deg_ = op_rad2deg_
+
     random_ = op_random___from
 
     reciprocal = op_reciprocal
@@ -1494,6 +1891,10 @@ class methods:
             return P_remainder_(self, other)
         return kernel(ks, self, other)
 
+    renorm = op_renorm
+
+    renorm_ = op_renorm_
+
     def repeat(self, *repeats, **kwargs):
         if repeats:
             return op_repeat(self, spread(repeats), **kwargs)
@@ -1509,9 +1910,37 @@ class methods:
             return op_resize_(self, spread(size), **kwargs)
         return op_resize_(self, **kwargs)
 
-    round = op_round
+    resolve_conj = op_resolve_conj
 
-    round_ = op_round_
+    resolve_neg = op_resolve_neg
+
+    def round(self, **kwargs):
+        if kwargs:
+            return P_round(self, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_round[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_round(self)
+        return kernel(ks, self)
+
+    def round_(self, **kwargs):
+        if kwargs:
+            return P_round_(self, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_round_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_round_(self)
+        return kernel(ks, self)
 
     rsqrt = op_rsqrt
 
@@ -1583,9 +2012,12 @@ OPERATORS = {
     'round': (
         ('aten::round(Tensor self) -> Tensor', op_round, K_round, ('pointwise',), True, True, ()),
         ('aten::round.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_round__out, K_round__out, ('pointwise',), True, True, ()),
+        ('aten::round.decimals(Tensor self, *, int decimals) -> Tensor', op_round__decimals, K_round__decimals, ('pointwise',), True, True, ()),
+        ('aten::round.decimals_out(Tensor self, *, int decimals, Tensor(a!) out) -> Tensor(a!)', op_round__decimals_out, K_round__decimals_out, ('pointwise',), True, True, ()),
     ),
     'round_': (
         ('aten::round_(Tensor(a!) self) -> Tensor(a!)', op_round_, K_round_, ('pointwise',), True, True, ()),
+        ('aten::round_.decimals(Tensor(a!) self, *, int decimals) -> Tensor(a!)', op_round___decimals, K_round___decimals, ('pointwise',), True, True, ()),
     ),
     'relu': (
         ('aten::relu(Tensor self) -> Tensor', op_relu, K_relu, ('pointwise',), True, True, ()),
@@ -1593,6 +2025,13 @@ OPERATORS = {
     ),
     'relu_': (
         ('aten::relu_(Tensor(a!) self) -> Tensor(a!)', op_relu_, K_relu_, ('pointwise',), True, True, ()),
+    ),
+    'rad2deg': (
+        ('aten::rad2deg(Tensor self) -> Tensor', op_rad2deg, K_rad2deg, ('pointwise',), True, True, ()),
+        ('aten::rad2deg.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_rad2deg__out, K_rad2deg__out, ('pointwise',), True, True, ()),
+    ),
+    'rad2deg_': (
+        ('aten::rad2deg_(Tensor(a!) self) -> Tensor(a!)', op_rad2deg_, K_rad2deg_, ('pointwise',), True, True, ()),
     ),
     'rsub': (
         ('aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', op_rsub__Tensor, K_rsub__Tensor, (), True, True, ()),
@@ -1611,6 +2050,34 @@ OPERATORS = {
     'remainder_': (
         ('aten::remainder_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)', op_remainder___Tensor, K_remainder___Tensor, ('pointwise',), True, True, ()),
         ('aten::remainder_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)', op_remainder___Scalar, K_remainder___Scalar, ('pointwise',), True, True, ()),
+    ),
+    'resolve_conj': (
+        ('aten::resolve_conj(Tensor(a) self) -> Tensor(a)', op_resolve_conj, K_resolve_conj, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:resolve_conj'),)),
+    ),
+    'resolve_neg': (
+        ('aten::resolve_neg(Tensor(a) self) -> Tensor(a)', op_resolve_neg, K_resolve_neg, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:resolve_neg'),)),
+    ),
+    'real': (
+        ('aten::real(Tensor(a) self) -> Tensor(a)', op_real, K_real, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:real'),)),
+    ),
+    'relu6': (
+        ('aten::relu6(Tensor self) -> Tensor', op_relu6, K_relu6, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:relu6'),)),
+    ),
+    'relu6_': (
+        ('aten::relu6_(Tensor(a!) self) -> Tensor(a!)', op_relu6_, K_relu6_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:relu6_'),)),
+    ),
+    'rrelu': (
+        ('aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor', op_rrelu, K_rrelu, ('nondeterministic_seeded', 'pointwise'), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:rrelu'),)),
+    ),
+    'rrelu_': (
+        ('aten::rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor(a!)', op_rrelu_, K_rrelu_, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:rrelu_'),)),
+    ),
+    'renorm': (
+        ('aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor', op_renorm, K_renorm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:renorm'),)),
+        ('aten::renorm.out(Tensor self, Scalar p, int dim, Scalar maxnorm, *, Tensor(a!) out) -> Tensor(a!)', op_renorm__out, K_renorm__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::renorm'),)),
+    ),
+    'renorm_': (
+        ('aten::renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)', op_renorm_, K_renorm_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:renorm_'),)),
     ),
     'rms_norm': (
         ('aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor', op_rms_norm, K_rms_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:rms_norm'),)),
@@ -1703,18 +2170,24 @@ OPERATORS = {
 # Public module -> its functions by name.
 FUNCTIONS = {
     'turnout': {
+        'rad2deg': rad2deg,
+        'rad2deg_': rad2deg_,
         'rand': rand,
         'rand_like': rand_like,
         'randint': randint,
         'randn': randn,
         'randn_like': randn_like,
         'randperm': randperm,
+        'real': real,
         'reciprocal': reciprocal,
         'reciprocal_': reciprocal_,
         'relu': relu,
         'relu_': relu_,
         'remainder': remainder,
+        'renorm': renorm,
         'reshape': reshape,
+        'resolve_conj': resolve_conj,
+        'resolve_neg': resolve_neg,
         'rms_norm': rms_norm,
         'rnn_relu': rnn_relu,
         'rnn_relu_cell': rnn_relu_cell,
@@ -1722,6 +2195,8 @@ FUNCTIONS = {
         'rnn_tanh_cell': rnn_tanh_cell,
         'round': round,
         'round_': round_,
+        'rrelu': rrelu,
+        'rrelu_': rrelu_,
         'rsqrt': rsqrt,
         'rsqrt_': rsqrt_,
         'rsub': rsub,
@@ -1730,6 +2205,8 @@ FUNCTIONS = {
         'reflection_pad1d': reflection_pad1d,
         'reflection_pad2d': reflection_pad2d,
         'reflection_pad3d': reflection_pad3d,
+        'relu6': relu6,
+        'relu6_': relu6_,
         'replication_pad1d': replication_pad1d,
         'replication_pad2d': replication_pad2d,
         'replication_pad3d': replication_pad3d,

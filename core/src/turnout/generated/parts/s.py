@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
-    miss,
+    as_str, miss,
 )
 from turnout.parts import publish
 from turnout.bindings import (
@@ -18,13 +18,18 @@ from turnout.bindings import (
 )
 
 P_scatter = packet('aten', 'scatter')
+P_searchsorted = packet('aten', 'searchsorted')
 P_sort = packet('aten', 'sort')
 P_squeeze = packet('aten', 'squeeze')
 P_std = packet('aten', 'std')
+P_std_mean = packet('aten', 'std_mean')
+P_stft = packet('aten', 'stft')
 P_sub = packet('aten', 'sub')
+P_subtract = packet('aten', 'subtract')
 P_sum = packet('aten', 'sum')
 P_scatter_ = packet('aten', 'scatter_')
 P_sub_ = packet('aten', 'sub_')
+P_subtract_ = packet('aten', 'subtract_')
 
 K_sqrt = {}
 def op_sqrt(self):
@@ -182,6 +187,149 @@ def op_sign__out(self, *, out):
         return miss('aten::sign.out', (self, out))
     return kernel(ks, self, out)
 
+K_sinh = {}
+def op_sinh(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh', (self,))
+    return kernel(ks, self)
+
+K_sinh__out = {}
+def op_sinh__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinh_ = {}
+def op_sinh_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh_', (self,))
+    return kernel(ks, self)
+
+K_square = {}
+def op_square(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square', (self,))
+    return kernel(ks, self)
+
+K_square__out = {}
+def op_square__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square.out', (self, out))
+    return kernel(ks, self, out)
+
+K_square_ = {}
+def op_square_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square_', (self,))
+    return kernel(ks, self)
+
+K_signbit = {}
+def op_signbit(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit', (self,))
+    return kernel(ks, self)
+
+K_signbit__out = {}
+def op_signbit__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinc = {}
+def op_sinc(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc', (self,))
+    return kernel(ks, self)
+
+K_sinc__out = {}
+def op_sinc__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sinc_ = {}
+def op_sinc_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc_', (self,))
+    return kernel(ks, self)
+
 K_sub__Tensor = {}
 def op_sub__Tensor(self, other, *, alpha=1):
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::sub.Tensor', 'alpha', alpha)
@@ -253,6 +401,324 @@ def op_sub__out(self, other, *, alpha=1, out):
     if kernel is None:
         return miss('aten::sub.out', (self, other, alpha, out))
     return kernel(ks, self, other, alpha, out)
+
+K_subtract__out = {}
+def op_subtract__out(self, other, *, alpha=1, out):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.out', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.out', (self, other, alpha, out))
+    return kernel(ks, self, other, alpha, out)
+
+K_subtract__Tensor = {}
+def op_subtract__Tensor(self, other, *, alpha=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.Tensor', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.Tensor', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract__Scalar = {}
+def op_subtract__Scalar(self, other, alpha=1):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::subtract.Scalar', 'other', other)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract.Scalar', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract.Scalar', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract___Tensor = {}
+def op_subtract___Tensor(self, other, *, alpha=1):
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract_.Tensor', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract___Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract_.Tensor', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_subtract___Scalar = {}
+def op_subtract___Scalar(self, other, alpha=1):
+    if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::subtract_.Scalar', 'other', other)
+    if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::subtract_.Scalar', 'alpha', alpha)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract___Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::subtract_.Scalar', (self, other, alpha))
+    return kernel(ks, self, other, alpha)
+
+K_sgn = {}
+def op_sgn(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn', (self,))
+    return kernel(ks, self)
+
+K_sgn__out = {}
+def op_sgn__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn.out', (self, out))
+    return kernel(ks, self, out)
+
+K_sgn_ = {}
+def op_sgn_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn_', (self,))
+    return kernel(ks, self)
+
+K_softshrink__out = {}
+def op_softshrink__out(self, lambd=0.5, *, out):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink.out', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink.out', (self, lambd, out))
+    return kernel(ks, self, lambd, out)
+
+K_softshrink = {}
+def op_softshrink(self, lambd=0.5):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink', (self, lambd))
+    return kernel(ks, self, lambd)
+
+K_softplus__out = {}
+def op_softplus__out(self, beta=1, threshold=20, *, out):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus.out', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus.out', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus.out', (self, beta, threshold, out))
+    return kernel(ks, self, beta, threshold, out)
+
+K_softplus = {}
+def op_softplus(self, beta=1, threshold=20):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus', (self, beta, threshold))
+    return kernel(ks, self, beta, threshold)
+
+K_silu = {}
+def op_silu(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu', (self,))
+    return kernel(ks, self)
+
+K_silu__out = {}
+def op_silu__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu.out', (self, out))
+    return kernel(ks, self, out)
+
+K_silu_ = {}
+def op_silu_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_', (self,))
+    return kernel(ks, self)
+
+K_selu = {}
+def op_selu(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu', (self,))
+    return kernel(ks, self)
+
+K_selu_ = {}
+def op_selu_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu_', (self,))
+    return kernel(ks, self)
+
+K_softshrink_backward__grad_input = {}
+def op_softshrink_backward__grad_input(grad_output, self, lambd, *, grad_input):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward.grad_input', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink_backward.grad_input', (grad_output, self, lambd, grad_input))
+    return kernel(ks, grad_output, self, lambd, grad_input)
+
+K_softshrink_backward = {}
+def op_softshrink_backward(grad_output, self, lambd):
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink_backward', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink_backward', (grad_output, self, lambd))
+    return kernel(ks, grad_output, self, lambd)
+
+K_softplus_backward__grad_input = {}
+def op_softplus_backward__grad_input(grad_output, self, beta, threshold, *, grad_input):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus_backward.grad_input', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward.grad_input', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus_backward.grad_input', (grad_output, self, beta, threshold, grad_input))
+    return kernel(ks, grad_output, self, beta, threshold, grad_input)
+
+K_softplus_backward = {}
+def op_softplus_backward(grad_output, self, beta, threshold):
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus_backward', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus_backward', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus_backward', (grad_output, self, beta, threshold))
+    return kernel(ks, grad_output, self, beta, threshold)
+
+K_silu_backward__grad_input = {}
+def op_silu_backward__grad_input(grad_output, self, *, grad_input):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys | grad_input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_backward__grad_input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_backward.grad_input', (grad_output, self, grad_input))
+    return kernel(ks, grad_output, self, grad_input)
+
+K_silu_backward = {}
+def op_silu_backward(grad_output, self):
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_backward', (grad_output, self))
+    return kernel(ks, grad_output, self)
 
 K_sigmoid_backward = {}
 def op_sigmoid_backward(grad_output, output):
@@ -436,6 +902,91 @@ def op_std__correction_out(self, dim=None, *, correction=None, keepdim=False, ou
         return miss('aten::std.correction_out', (self, dim, correction, keepdim, out))
     return kernel(ks, self, dim, correction, keepdim, out)
 
+K_std__out = {}
+def op_std__out(self, dim, unbiased=True, keepdim=False, *, out):
+    if dim is not None: dim = as_ints('aten::std.out', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::std.out', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std.out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std.out', (self, dim, unbiased, keepdim, out))
+    return kernel(ks, self, dim, unbiased, keepdim, out)
+
+K_std_mean = {}
+def op_std_mean(self, unbiased=True):
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::std_mean', 'unbiased', unbiased)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean', (self, unbiased))
+    return kernel(ks, self, unbiased)
+
+K_std_mean__dim = {}
+def op_std_mean__dim(self, dim, unbiased=True, keepdim=False):
+    if dim is not None: dim = as_ints('aten::std_mean.dim', 'dim', dim, 1)
+    if unbiased.__class__ is not bool: unbiased = as_bool('aten::std_mean.dim', 'unbiased', unbiased)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std_mean.dim', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean.dim', (self, dim, unbiased, keepdim))
+    return kernel(ks, self, dim, unbiased, keepdim)
+
+K_std_mean__correction = {}
+def op_std_mean__correction(self, dim=None, *, correction=None, keepdim=False):
+    if dim is not None: dim = as_ints('aten::std_mean.correction', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::std_mean.correction', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std_mean.correction', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean__correction[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean.correction', (self, dim, correction, keepdim))
+    return kernel(ks, self, dim, correction, keepdim)
+
+K_segment_reduce = {}
+def op_segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    if reduce.__class__ is not str: reduce = as_str('aten::segment_reduce', 'reduce', reduce)
+    if axis.__class__ is not int: axis = as_int('aten::segment_reduce', 'axis', axis)
+    if unsafe.__class__ is not bool: unsafe = as_bool('aten::segment_reduce', 'unsafe', unsafe)
+    if initial is not None and initial.__class__ is not int and initial.__class__ is not float: initial = as_scalar('aten::segment_reduce', 'initial', initial)
+    state = DISPATCH()
+    try:
+        ks = data.keys
+        if lengths is not None:
+            ks |= lengths.keys
+        if indices is not None:
+            ks |= indices.keys
+        if offsets is not None:
+            ks |= offsets.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_segment_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::segment_reduce', (data, reduce, lengths, indices, offsets, axis, unsafe, initial))
+    return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+
 K__softmax = {}
 def op__softmax(self, dim, half_to_float):
     if dim.__class__ is not int: dim = as_int('aten::_softmax', 'dim', dim)
@@ -573,6 +1124,108 @@ def op_scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p
     if kernel is None:
         return miss('aten::scaled_dot_product_attention', (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
     return kernel(ks, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+K_svd = {}
+def op_svd(self, some=True, compute_uv=True):
+    if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd', (self, some, compute_uv))
+    return kernel(ks, self, some, compute_uv)
+
+K_svd__U = {}
+def op_svd__U(self, some=True, compute_uv=True, *, U, S, V):
+    if some.__class__ is not bool: some = as_bool('aten::svd.U', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd.U', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = self.keys | U.keys | S.keys | V.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd__U[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd.U', (self, some, compute_uv, U, S, V))
+    return kernel(ks, self, some, compute_uv, U, S, V)
+
+K_slogdet = {}
+def op_slogdet(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet', (self,))
+    return kernel(ks, self)
+
+K_slogdet__out = {}
+def op_slogdet__out(self, *, sign, logabsdet):
+    state = DISPATCH()
+    try:
+        ks = self.keys | sign.keys | logabsdet.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet.out', (self, sign, logabsdet))
+    return kernel(ks, self, sign, logabsdet)
+
+K_stft = {}
+def op_stft(self, n_fft, hop_length=None, win_length=None, window=None, normalized=False, onesided=None, return_complex=None, align_to_window=None):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::stft', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::stft', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::stft', 'win_length', win_length)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::stft', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::stft', 'onesided', onesided)
+    if return_complex is not None and return_complex.__class__ is not bool: return_complex = as_bool('aten::stft', 'return_complex', return_complex)
+    if align_to_window is not None and align_to_window.__class__ is not bool: align_to_window = as_bool('aten::stft', 'align_to_window', align_to_window)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stft[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stft', (self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
+
+K_stft__center = {}
+def op_stft__center(self, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='reflect', normalized=False, onesided=None, return_complex=None, align_to_window=None):
+    if n_fft.__class__ is not int: n_fft = as_int('aten::stft.center', 'n_fft', n_fft)
+    if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::stft.center', 'hop_length', hop_length)
+    if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::stft.center', 'win_length', win_length)
+    if center.__class__ is not bool: center = as_bool('aten::stft.center', 'center', center)
+    if pad_mode.__class__ is not str: pad_mode = as_str('aten::stft.center', 'pad_mode', pad_mode)
+    if normalized.__class__ is not bool: normalized = as_bool('aten::stft.center', 'normalized', normalized)
+    if onesided is not None and onesided.__class__ is not bool: onesided = as_bool('aten::stft.center', 'onesided', onesided)
+    if return_complex is not None and return_complex.__class__ is not bool: return_complex = as_bool('aten::stft.center', 'return_complex', return_complex)
+    if align_to_window is not None and align_to_window.__class__ is not bool: align_to_window = as_bool('aten::stft.center', 'align_to_window', align_to_window)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if window is not None:
+            ks |= window.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stft__center[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stft.center', (self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window))
+    return kernel(ks, self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window)
 
 K_squeeze = {}
 def op_squeeze(self):
@@ -806,6 +1459,40 @@ def op_scatter_add__out(self, dim, index, src, *, out):
         return miss('aten::scatter_add.out', (self, dim, index, src, out))
     return kernel(ks, self, dim, index, src, out)
 
+K_stack = {}
+def op_stack(tensors, dim=0):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::stack', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::stack', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stack', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+K_stack__out = {}
+def op_stack__out(tensors, dim=0, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::stack.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::stack.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_stack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::stack.out', (tensors, dim, out))
+    return kernel(ks, tensors, dim, out)
+
 K_sort__stable = {}
 def op_sort__stable(self, *, stable, dim=-1, descending=False):
     if stable is not None and stable.__class__ is not bool: stable = as_bool('aten::sort.stable', 'stable', stable)
@@ -853,39 +1540,75 @@ def op_sort(self, dim=-1, descending=False):
         return miss('aten::sort', (self, dim, descending))
     return kernel(ks, self, dim, descending)
 
-K_stack = {}
-def op_stack(tensors, dim=0):
-    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::stack', 'tensors', tensors)
-    if dim.__class__ is not int: dim = as_int('aten::stack', 'dim', dim)
+K_sort__values = {}
+def op_sort__values(self, dim=-1, descending=False, *, values, indices):
+    if dim.__class__ is not int: dim = as_int('aten::sort.values', 'dim', dim)
+    if descending.__class__ is not bool: descending = as_bool('aten::sort.values', 'descending', descending)
     state = DISPATCH()
     try:
-        ks = 0
-        for each in tensors:
-            ks |= each.keys
+        ks = self.keys | values.keys | indices.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_stack[ks]
+        kernel = K_sort__values[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::stack', (tensors, dim))
-    return kernel(ks, tensors, dim)
+        return miss('aten::sort.values', (self, dim, descending, values, indices))
+    return kernel(ks, self, dim, descending, values, indices)
 
-K_stack__out = {}
-def op_stack__out(tensors, dim=0, *, out):
-    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::stack.out', 'tensors', tensors)
-    if dim.__class__ is not int: dim = as_int('aten::stack.out', 'dim', dim)
+K_searchsorted__Tensor = {}
+def op_searchsorted__Tensor(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None):
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Tensor', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Tensor', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Tensor', 'side', side)
     state = DISPATCH()
     try:
-        ks = out.keys
-        for each in tensors:
-            ks |= each.keys
+        ks = sorted_sequence.keys | self.keys
+        if sorter is not None:
+            ks |= sorter.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_stack__out[ks]
+        kernel = K_searchsorted__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::stack.out', (tensors, dim, out))
-    return kernel(ks, tensors, dim, out)
+        return miss('aten::searchsorted.Tensor', (sorted_sequence, self, out_int32, right, side, sorter))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter)
+
+K_searchsorted__Tensor_out = {}
+def op_searchsorted__Tensor_out(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None, out):
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Tensor_out', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Tensor_out', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Tensor_out', 'side', side)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys | self.keys | out.keys
+        if sorter is not None:
+            ks |= sorter.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::searchsorted.Tensor_out', (sorted_sequence, self, out_int32, right, side, sorter, out))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter, out)
+
+K_searchsorted__Scalar = {}
+def op_searchsorted__Scalar(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::searchsorted.Scalar', 'self', self)
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Scalar', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Scalar', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Scalar', 'side', side)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys
+        if sorter is not None:
+            ks |= sorter.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::searchsorted.Scalar', (sorted_sequence, self, out_int32, right, side, sorter))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter)
 
 K_scalar_tensor = {}
 def op_scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None):
@@ -952,6 +1675,45 @@ def op_slice_backward__out(grad_output, input_sizes, dim, start, end, step, *, o
         return miss('aten::slice_backward.out', (grad_output, input_sizes, dim, start, end, step, out))
     return kernel(ks, grad_output, input_sizes, dim, start, end, step, out)
 
+K_std_mean__correction_out = {}
+def op_std_mean__correction_out(self, dim=None, *, correction=None, keepdim=False, out0, out1):
+    if dim is not None: dim = as_ints('aten::std_mean.correction_out', 'dim', dim, 1)
+    if correction is not None and correction.__class__ is not int and correction.__class__ is not float: correction = as_scalar('aten::std_mean.correction_out', 'correction', correction)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::std_mean.correction_out', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_std_mean__correction_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::std_mean.correction_out', (self, dim, correction, keepdim, out0, out1))
+    return kernel(ks, self, dim, correction, keepdim, out0, out1)
+
+K_segment_reduce__out = {}
+def op_segment_reduce__out(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None, out):
+    if reduce.__class__ is not str: reduce = as_str('aten::segment_reduce.out', 'reduce', reduce)
+    if axis.__class__ is not int: axis = as_int('aten::segment_reduce.out', 'axis', axis)
+    if unsafe.__class__ is not bool: unsafe = as_bool('aten::segment_reduce.out', 'unsafe', unsafe)
+    if initial is not None and initial.__class__ is not int and initial.__class__ is not float: initial = as_scalar('aten::segment_reduce.out', 'initial', initial)
+    state = DISPATCH()
+    try:
+        ks = data.keys | out.keys
+        if lengths is not None:
+            ks |= lengths.keys
+        if indices is not None:
+            ks |= indices.keys
+        if offsets is not None:
+            ks |= offsets.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_segment_reduce__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::segment_reduce.out', (data, reduce, lengths, indices, offsets, axis, unsafe, initial, out))
+    return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial, out)
+
 K_smooth_l1_loss__out = {}
 def op_smooth_l1_loss__out(self, target, reduction=1, beta=1.0, *, out):
     if reduction.__class__ is not int: reduction = as_int('aten::smooth_l1_loss.out', 'reduction', reduction)
@@ -980,6 +1742,25 @@ def op_soft_margin_loss__out(self, target, reduction=1, *, out):
     if kernel is None:
         return miss('aten::soft_margin_loss.out', (self, target, reduction, out))
     return kernel(ks, self, target, reduction, out)
+
+K_searchsorted__Scalar_out = {}
+def op_searchsorted__Scalar_out(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None, out):
+    if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::searchsorted.Scalar_out', 'self', self)
+    if out_int32.__class__ is not bool: out_int32 = as_bool('aten::searchsorted.Scalar_out', 'out_int32', out_int32)
+    if right.__class__ is not bool: right = as_bool('aten::searchsorted.Scalar_out', 'right', right)
+    if side is not None and side.__class__ is not str: side = as_str('aten::searchsorted.Scalar_out', 'side', side)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys | out.keys
+        if sorter is not None:
+            ks |= sorter.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::searchsorted.Scalar_out', (sorted_sequence, self, out_int32, right, side, sorter, out))
+    return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter, out)
 
 K_scalar_tensor__out = {}
 def op_scalar_tensor__out(s, *, out):
@@ -1044,6 +1825,50 @@ def scatter_add(input, dim, index, src, *, out=None):
     return kernel(ks, input, dim, index, src)
 
 
+def searchsorted(sorted_sequence, input, **kwargs):
+    """aten::searchsorted.Tensor and 3 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_searchsorted(sorted_sequence, input, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = sorted_sequence.keys | input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_searchsorted__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_searchsorted(sorted_sequence, input)
+    return kernel(ks, sorted_sequence, input, False, False, None, None)
+
+
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None, out=None):
+    """aten::segment_reduce, aten::segment_reduce.out"""
+    if out is not None:
+        return op_segment_reduce__out(data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial, out=out)
+    if reduce.__class__ is not str: reduce = as_str('aten::segment_reduce', 'reduce', reduce)
+    if axis.__class__ is not int: axis = as_int('aten::segment_reduce', 'axis', axis)
+    if unsafe.__class__ is not bool: unsafe = as_bool('aten::segment_reduce', 'unsafe', unsafe)
+    if initial is not None and initial.__class__ is not int and initial.__class__ is not float: initial = as_scalar('aten::segment_reduce', 'initial', initial)
+    state = DISPATCH()
+    try:
+        ks = data.keys
+        if lengths is not None:
+            ks |= lengths.keys
+        if indices is not None:
+            ks |= indices.keys
+        if offsets is not None:
+            ks |= offsets.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_segment_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::segment_reduce', (data, reduce, lengths, indices, offsets, axis, unsafe, initial))
+    return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial)
+
+
 def select(input, dim, index):
     """aten::select.int"""
     if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
@@ -1058,6 +1883,50 @@ def select(input, dim, index):
     if kernel is None:
         return miss('aten::select.int', (input, dim, index))
     return kernel(ks, input, dim, index)
+
+
+def selu(input):
+    """aten::selu"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu', (input,))
+    return kernel(ks, input)
+
+
+def selu_(input):
+    """aten::selu_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_selu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::selu_', (input,))
+    return kernel(ks, input)
+
+
+def sgn(input, *, out=None):
+    """aten::sgn, aten::sgn.out"""
+    if out is not None:
+        return op_sgn__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sgn[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sgn', (input,))
+    return kernel(ks, input)
 
 
 def sigmoid(input, *, out=None):
@@ -1106,6 +1975,22 @@ def sign(input, *, out=None):
     return kernel(ks, input)
 
 
+def signbit(input, *, out=None):
+    """aten::signbit, aten::signbit.out"""
+    if out is not None:
+        return op_signbit__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_signbit[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::signbit', (input,))
+    return kernel(ks, input)
+
+
 def sin(input, *, out=None):
     """aten::sin, aten::sin.out"""
     if out is not None:
@@ -1136,6 +2021,66 @@ def sin_(input):
     return kernel(ks, input)
 
 
+def sinc(input, *, out=None):
+    """aten::sinc, aten::sinc.out"""
+    if out is not None:
+        return op_sinc__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc', (input,))
+    return kernel(ks, input)
+
+
+def sinc_(input):
+    """aten::sinc_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinc_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinc_', (input,))
+    return kernel(ks, input)
+
+
+def sinh(input, *, out=None):
+    """aten::sinh, aten::sinh.out"""
+    if out is not None:
+        return op_sinh__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh', (input,))
+    return kernel(ks, input)
+
+
+def sinh_(input):
+    """aten::sinh_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sinh_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sinh_', (input,))
+    return kernel(ks, input)
+
+
 def slice(input, dim=0, start=None, end=None, step=1):
     """aten::slice.Tensor"""
     if dim.__class__ is not int: dim = as_int('aten::slice.Tensor', 'dim', dim)
@@ -1152,6 +2097,23 @@ def slice(input, dim=0, start=None, end=None, step=1):
     if kernel is None:
         return miss('aten::slice.Tensor', (input, dim, start, end, step))
     return kernel(ks, input, dim, start, end, step)
+
+
+def slogdet(input, *, out=None):
+    """aten::slogdet, aten::slogdet.out"""
+    if out is not None:
+        sign, logabsdet = out_tuple('aten::slogdet.out', out, 2)
+        return op_slogdet__out(input, sign=sign, logabsdet=logabsdet)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slogdet[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slogdet', (input,))
+    return kernel(ks, input)
 
 
 def softmax(input, dim, dtype=None, *, out=None):
@@ -1173,7 +2135,7 @@ def softmax(input, dim, dtype=None, *, out=None):
 
 
 def sort(*args, **kwargs):
-    """aten::sort.stable, aten::sort, aten::sort.values_stable"""
+    """aten::sort.stable, aten::sort, aten::sort.values_stable, aten::sort.values"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -1246,6 +2208,36 @@ def sqrt_(input):
     return kernel(ks, input)
 
 
+def square(input, *, out=None):
+    """aten::square, aten::square.out"""
+    if out is not None:
+        return op_square__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square', (input,))
+    return kernel(ks, input)
+
+
+def square_(input):
+    """aten::square_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_square_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::square_', (input,))
+    return kernel(ks, input)
+
+
 def squeeze(input, *args, **kwargs):
     """aten::squeeze, aten::squeeze.dim, aten::squeeze.dims"""
     if args or kwargs:
@@ -1283,13 +2275,33 @@ def stack(tensors, dim=0, *, out=None):
 
 
 def std(*args, **kwargs):
-    """aten::std, aten::std.dim, aten::std.correction, aten::std.correction_out"""
+    """aten::std, aten::std.dim, aten::std.correction, aten::std.correction_out, aten::std.out"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_std(*args, **kwargs)
+
+
+def std_mean(*args, **kwargs):
+    """aten::std_mean, aten::std_mean.dim, aten::std_mean.correction, aten::std_mean.correction_out"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        elif "out" in kwargs:
+            kwargs["out0"], kwargs["out1"] = out_tuple('aten::std_mean.correction_out', kwargs.pop("out"), 2)
+    return P_std_mean(*args, **kwargs)
+
+
+def stft(*args, **kwargs):
+    """aten::stft, aten::stft.center"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_stft(*args, **kwargs)
 
 
 def sub(input, other, *args, **kwargs):
@@ -1307,6 +2319,24 @@ def sub(input, other, *args, **kwargs):
         kernel = None
     if kernel is None:
         return P_sub(input, other)
+    return kernel(ks, input, other, 1)
+
+
+def subtract(input, other, *args, **kwargs):
+    """aten::subtract.Tensor, aten::subtract.Scalar, aten::subtract.out"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_subtract(input, other, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_subtract__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_subtract(input, other)
     return kernel(ks, input, other, 1)
 
 
@@ -1328,6 +2358,25 @@ def sum(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def svd(input, some=True, compute_uv=True, *, out=None):
+    """aten::svd, aten::svd.U"""
+    if out is not None:
+        U, S, V = out_tuple('aten::svd.U', out, 3)
+        return op_svd__U(input, some, compute_uv, U=U, S=S, V=V)
+    if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+    if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_svd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::svd', (input, some, compute_uv))
+    return kernel(ks, input, some, compute_uv)
+
+
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
     """aten::scaled_dot_product_attention"""
     if dropout_p.__class__ is not float: dropout_p = as_float('aten::scaled_dot_product_attention', 'dropout_p', dropout_p)
@@ -1346,6 +2395,36 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if kernel is None:
         return miss('aten::scaled_dot_product_attention', (query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
     return kernel(ks, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+def silu(input, *, out=None):
+    """aten::silu, aten::silu.out"""
+    if out is not None:
+        return op_silu__out(input, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu', (input,))
+    return kernel(ks, input)
+
+
+def silu_(input):
+    """aten::silu_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_silu_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::silu_', (input,))
+    return kernel(ks, input)
 
 
 def smooth_l1_loss(input, target, reduction=1, beta=1.0, *, out=None):
@@ -1383,6 +2462,41 @@ def soft_margin_loss(input, target, reduction=1, *, out=None):
     return kernel(ks, input, target, reduction)
 
 
+def softplus(input, beta=1, threshold=20, *, out=None):
+    """aten::softplus, aten::softplus.out"""
+    if out is not None:
+        return op_softplus__out(input, beta, threshold, out=out)
+    if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus', 'beta', beta)
+    if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus', 'threshold', threshold)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softplus[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softplus', (input, beta, threshold))
+    return kernel(ks, input, beta, threshold)
+
+
+def softshrink(input, lambd=0.5, *, out=None):
+    """aten::softshrink, aten::softshrink.out"""
+    if out is not None:
+        return op_softshrink__out(input, lambd, out=out)
+    if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_softshrink[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::softshrink', (input, lambd))
+    return kernel(ks, input, lambd)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -1398,6 +2512,10 @@ class methods:
 
     select = op_select__int
 
+    sgn = op_sgn
+
+    sgn_ = op_sgn_
+
     sigmoid = op_sigmoid
 
     sigmoid_ = op_sigmoid_
@@ -1406,11 +2524,23 @@ class methods:
 
     sign_ = op_sign_
 
+    signbit = op_signbit
+
     sin = op_sin
 
     sin_ = op_sin_
 
+    sinc = op_sinc
+
+    sinc_ = op_sinc_
+
+    sinh = op_sinh
+
+    sinh_ = op_sinh_
+
     slice = op_slice__Tensor
+
+    slogdet = op_slogdet
 
     softmax = op_softmax__int
 
@@ -1424,6 +2554,10 @@ class methods:
     sqrt = op_sqrt
 
     sqrt_ = op_sqrt_
+
+    square = op_square
+
+    square_ = op_square_
 
     def squeeze(self, *args, **kwargs):
         if args or kwargs:
@@ -1445,6 +2579,9 @@ class methods:
         if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_std(self, *args, **kwargs)
+
+    def stft(self, *args, **kwargs):
+        return P_stft(self, *args, **kwargs)
 
     def sub(self, other, *args, **kwargs):
         if args or kwargs:
@@ -1474,6 +2611,34 @@ class methods:
             return P_sub_(self, other)
         return kernel(ks, self, other, 1)
 
+    def subtract(self, other, *args, **kwargs):
+        if args or kwargs:
+            return P_subtract(self, other, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_subtract__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_subtract(self, other)
+        return kernel(ks, self, other, 1)
+
+    def subtract_(self, other, *args, **kwargs):
+        if args or kwargs:
+            return P_subtract_(self, other, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_subtract___Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_subtract_(self, other)
+        return kernel(ks, self, other, 1)
+
     def sum(self, *args, **kwargs):
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
@@ -1489,6 +2654,8 @@ class methods:
         if kernel is None:
             return P_sum(self)
         return kernel(ks, self, None)
+
+    svd = op_svd
 
     def __sub__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -1550,6 +2717,31 @@ OPERATORS = {
     'sign_': (
         ('aten::sign_(Tensor(a!) self) -> Tensor(a!)', op_sign_, K_sign_, ('pointwise',), True, True, ()),
     ),
+    'sinh': (
+        ('aten::sinh(Tensor self) -> Tensor', op_sinh, K_sinh, ('pointwise',), True, True, ()),
+        ('aten::sinh.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_sinh__out, K_sinh__out, ('pointwise',), True, True, ()),
+    ),
+    'sinh_': (
+        ('aten::sinh_(Tensor(a!) self) -> Tensor(a!)', op_sinh_, K_sinh_, ('pointwise',), True, True, ()),
+    ),
+    'square': (
+        ('aten::square(Tensor self) -> Tensor', op_square, K_square, ('pointwise',), True, True, ()),
+        ('aten::square.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_square__out, K_square__out, ('pointwise',), True, True, ()),
+    ),
+    'square_': (
+        ('aten::square_(Tensor(a!) self) -> Tensor(a!)', op_square_, K_square_, ('pointwise',), True, True, ()),
+    ),
+    'signbit': (
+        ('aten::signbit(Tensor self) -> Tensor', op_signbit, K_signbit, ('pointwise',), True, True, ()),
+        ('aten::signbit.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_signbit__out, K_signbit__out, ('pointwise',), True, True, ()),
+    ),
+    'sinc': (
+        ('aten::sinc(Tensor self) -> Tensor', op_sinc, K_sinc, ('pointwise',), True, True, ()),
+        ('aten::sinc.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_sinc__out, K_sinc__out, ('pointwise',), True, True, ()),
+    ),
+    'sinc_': (
+        ('aten::sinc_(Tensor(a!) self) -> Tensor(a!)', op_sinc_, K_sinc_, ('pointwise',), True, True, ()),
+    ),
     'sub': (
         ('aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', op_sub__Tensor, K_sub__Tensor, ('pointwise',), True, True, ()),
         ('aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', op_sub__Scalar, K_sub__Scalar, ('pointwise',), True, True, ()),
@@ -1559,6 +2751,55 @@ OPERATORS = {
     'sub_': (
         ('aten::sub_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', op_sub___Tensor, K_sub___Tensor, ('pointwise',), True, True, ()),
         ('aten::sub_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', op_sub___Scalar, K_sub___Scalar, ('pointwise',), True, True, ()),
+    ),
+    'subtract': (
+        ('aten::subtract.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)', op_subtract__out, K_subtract__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.aliases:subtract'),)),
+        ('aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor', op_subtract__Tensor, K_subtract__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract'),)),
+        ('aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor', op_subtract__Scalar, K_subtract__Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract'),)),
+    ),
+    'subtract_': (
+        ('aten::subtract_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)', op_subtract___Tensor, K_subtract___Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract_'),)),
+        ('aten::subtract_.Scalar(Tensor(a!) self, Scalar other, Scalar alpha=1) -> Tensor(a!)', op_subtract___Scalar, K_subtract___Scalar, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.aliases:subtract_'),)),
+    ),
+    'sgn': (
+        ('aten::sgn(Tensor self) -> Tensor', op_sgn, K_sgn, ('pointwise',), True, True, ()),
+        ('aten::sgn.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_sgn__out, K_sgn__out, ('pointwise',), True, True, ()),
+    ),
+    'sgn_': (
+        ('aten::sgn_(Tensor(a!) self) -> Tensor(a!)', op_sgn_, K_sgn_, ('pointwise',), True, True, ()),
+    ),
+    'softshrink': (
+        ('aten::softshrink.out(Tensor self, Scalar lambd=0.5, *, Tensor(a!) out) -> Tensor(a!)', op_softshrink__out, K_softshrink__out, ('pointwise',), True, True, ()),
+        ('aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor', op_softshrink, K_softshrink, ('pointwise',), True, True, ()),
+    ),
+    'softplus': (
+        ('aten::softplus.out(Tensor self, Scalar beta=1, Scalar threshold=20, *, Tensor(a!) out) -> Tensor(a!)', op_softplus__out, K_softplus__out, ('pointwise',), True, True, ()),
+        ('aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor', op_softplus, K_softplus, ('pointwise',), True, True, ()),
+    ),
+    'silu': (
+        ('aten::silu(Tensor self) -> Tensor', op_silu, K_silu, ('pointwise',), True, True, ()),
+        ('aten::silu.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_silu__out, K_silu__out, ('pointwise',), True, True, ()),
+    ),
+    'silu_': (
+        ('aten::silu_(Tensor(a!) self) -> Tensor(a!)', op_silu_, K_silu_, ('pointwise',), True, True, ()),
+    ),
+    'selu': (
+        ('aten::selu(Tensor self) -> Tensor', op_selu, K_selu, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:selu'),)),
+    ),
+    'selu_': (
+        ('aten::selu_(Tensor(a!) self) -> Tensor(a!)', op_selu_, K_selu_, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:selu_'),)),
+    ),
+    'softshrink_backward': (
+        ('aten::softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) -> Tensor(a!)', op_softshrink_backward__grad_input, K_softshrink_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:softshrink_backward_grad_input'),)),
+        ('aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor', op_softshrink_backward, K_softshrink_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:softshrink_backward'),)),
+    ),
+    'softplus_backward': (
+        ('aten::softplus_backward.grad_input(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold, *, Tensor(a!) grad_input) -> Tensor(a!)', op_softplus_backward__grad_input, K_softplus_backward__grad_input, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:softplus_backward_grad_input'),)),
+        ('aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor', op_softplus_backward, K_softplus_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:softplus_backward'),)),
+    ),
+    'silu_backward': (
+        ('aten::silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)', op_silu_backward__grad_input, K_silu_backward__grad_input, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.activations:silu_backward_grad_input'),)),
+        ('aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor', op_silu_backward, K_silu_backward, ('pointwise',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:silu_backward'),)),
     ),
     'sigmoid_backward': (
         ('aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor', op_sigmoid_backward, K_sigmoid_backward, ('pointwise',), True, True, ()),
@@ -1583,6 +2824,17 @@ OPERATORS = {
         ('aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor', op_std__dim, K_std__dim, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_dim'),)),
         ('aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor', op_std__correction, K_std__correction, ('reduction',), True, True, ()),
         ('aten::std.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out) -> Tensor(a!)', op_std__correction_out, K_std__correction_out, ('reduction',), True, True, ()),
+        ('aten::std.out(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_std__out, K_std__out, ('reduction',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.reductions:std_out'),)),
+    ),
+    'std_mean': (
+        ('aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)', op_std_mean, K_std_mean, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_mean'),)),
+        ('aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)', op_std_mean__dim, K_std_mean__dim, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_mean_dim'),)),
+        ('aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> (Tensor, Tensor)', op_std_mean__correction, K_std_mean__correction, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:std_mean_correction'),)),
+        ('aten::std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', op_std_mean__correction_out, K_std_mean__correction_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::std_mean.correction'),)),
+    ),
+    'segment_reduce': (
+        ('aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor', op_segment_reduce, K_segment_reduce, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.segments:segment_reduce'),)),
+        ('aten::segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)', op_segment_reduce__out, K_segment_reduce__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::segment_reduce'),)),
     ),
     '_softmax': (
         ('aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor', op__softmax, K__softmax, (), True, True, ()),
@@ -1606,6 +2858,18 @@ OPERATORS = {
     ),
     'scaled_dot_product_attention': (
         ('aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor', op_scaled_dot_product_attention, K_scaled_dot_product_attention, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.attention:scaled_dot_product_attention'),)),
+    ),
+    'svd': (
+        ('aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)', op_svd, K_svd, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:svd'),)),
+        ('aten::svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V)', op_svd__U, K_svd__U, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::svd'),)),
+    ),
+    'slogdet': (
+        ('aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)', op_slogdet, K_slogdet, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.solvers:slogdet'),)),
+        ('aten::slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) logabsdet)', op_slogdet__out, K_slogdet__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::slogdet'),)),
+    ),
+    'stft': (
+        ('aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', op_stft, K_stft, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:stft'),)),
+        ('aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor', op_stft__center, K_stft__center, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.spectrograms:stft_center'),)),
     ),
     'squeeze': (
         ('aten::squeeze(Tensor(a) self) -> Tensor(a)', op_squeeze, K_squeeze, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:squeeze'),)),
@@ -1641,14 +2905,21 @@ OPERATORS = {
     'scatter_add_': (
         ('aten::scatter_add_(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', op_scatter_add_, K_scatter_add_, (), True, True, ()),
     ),
-    'sort': (
-        ('aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', op_sort__stable, K_sort__stable, (), True, True, ()),
-        ('aten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_sort__values_stable, K_sort__values_stable, (), True, True, ()),
-        ('aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', op_sort, K_sort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:sort'),)),
-    ),
     'stack': (
         ('aten::stack(Tensor[] tensors, int dim=0) -> Tensor', op_stack, K_stack, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:stack'),)),
         ('aten::stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', op_stack__out, K_stack__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.shaping:stack_out'),)),
+    ),
+    'sort': (
+        ('aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', op_sort__stable, K_sort__stable, (), True, True, ()),
+        ('aten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_sort__values_stable, K_sort__values_stable, (), True, True, ()),
+        ('aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)', op_sort, K_sort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:sort'),)),
+        ('aten::sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_sort__values, K_sort__values, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.sorting:sort_values'),)),
+    ),
+    'searchsorted': (
+        ('aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor', op_searchsorted__Tensor, K_searchsorted__Tensor, (), True, True, ()),
+        ('aten::searchsorted.Tensor_out(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', op_searchsorted__Tensor_out, K_searchsorted__Tensor_out, (), True, True, ()),
+        ('aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor', op_searchsorted__Scalar, K_searchsorted__Scalar, (), True, True, ()),
+        ('aten::searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', op_searchsorted__Scalar_out, K_searchsorted__Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::searchsorted.Scalar'),)),
     ),
     'scalar_tensor': (
         ('aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_scalar_tensor, K_scalar_tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.direct:scalar_tensor'),)),
@@ -1663,29 +2934,50 @@ FUNCTIONS = {
         'scalar_tensor': scalar_tensor,
         'scatter': scatter,
         'scatter_add': scatter_add,
+        'searchsorted': searchsorted,
+        'segment_reduce': segment_reduce,
         'select': select,
+        'selu': selu,
+        'selu_': selu_,
+        'sgn': sgn,
         'sigmoid': sigmoid,
         'sigmoid_': sigmoid_,
         'sign': sign,
+        'signbit': signbit,
         'sin': sin,
         'sin_': sin_,
+        'sinc': sinc,
+        'sinc_': sinc_,
+        'sinh': sinh,
+        'sinh_': sinh_,
         'slice': slice,
+        'slogdet': slogdet,
         'softmax': softmax,
         'sort': sort,
         'split': split,
         'split_with_sizes': split_with_sizes,
         'sqrt': sqrt,
         'sqrt_': sqrt_,
+        'square': square,
+        'square_': square_,
         'squeeze': squeeze,
         'stack': stack,
         'std': std,
+        'std_mean': std_mean,
+        'stft': stft,
         'sub': sub,
+        'subtract': subtract,
         'sum': sum,
+        'svd': svd,
     },
     'turnout.generated.nn_functional': {
         'scaled_dot_product_attention': scaled_dot_product_attention,
+        'silu': silu,
+        'silu_': silu_,
         'smooth_l1_loss': smooth_l1_loss,
         'soft_margin_loss': soft_margin_loss,
+        'softplus': softplus,
+        'softshrink': softshrink,
     },
 }
 

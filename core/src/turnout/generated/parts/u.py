@@ -13,7 +13,7 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    packet,
+    out_tuple, packet,
 )
 
 P_upsample_bicubic2d = packet('aten', 'upsample_bicubic2d')
@@ -1187,6 +1187,55 @@ def op__unsafe_view(self, size):
         return miss('aten::_unsafe_view', (self, size))
     return kernel(ks, self, size)
 
+K__unique2 = {}
+def op__unique2(self, sorted=True, return_inverse=False, return_counts=False):
+    if sorted.__class__ is not bool: sorted = as_bool('aten::_unique2', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::_unique2', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::_unique2', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unique2[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unique2', (self, sorted, return_inverse, return_counts))
+    return kernel(ks, self, sorted, return_inverse, return_counts)
+
+K_unique_dim = {}
+def op_unique_dim(self, dim, sorted=True, return_inverse=False, return_counts=False):
+    if dim.__class__ is not int: dim = as_int('aten::unique_dim', 'dim', dim)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::unique_dim', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_dim', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_dim', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_dim', (self, dim, sorted, return_inverse, return_counts))
+    return kernel(ks, self, dim, sorted, return_inverse, return_counts)
+
+K_unique_consecutive = {}
+def op_unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_consecutive', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_consecutive', 'return_counts', return_counts)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_consecutive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_consecutive', (self, return_inverse, return_counts, dim))
+    return kernel(ks, self, return_inverse, return_counts, dim)
+
 K_uniform_ = {}
 def op_uniform_(self, from_=0.0, to=1.0, *, generator=None):
     if from_.__class__ is not float: from_ = as_float('aten::uniform_', 'from', from_)
@@ -1234,6 +1283,55 @@ def op__unsafe_view__out(self, size, *, out):
     if kernel is None:
         return miss('aten::_unsafe_view.out', (self, size, out))
     return kernel(ks, self, size, out)
+
+K__unique2__out = {}
+def op__unique2__out(self, sorted=True, return_inverse=False, return_counts=False, *, out0, out1, out2):
+    if sorted.__class__ is not bool: sorted = as_bool('aten::_unique2.out', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::_unique2.out', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::_unique2.out', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys | out2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__unique2__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_unique2.out', (self, sorted, return_inverse, return_counts, out0, out1, out2))
+    return kernel(ks, self, sorted, return_inverse, return_counts, out0, out1, out2)
+
+K_unique_dim__out = {}
+def op_unique_dim__out(self, dim, sorted=True, return_inverse=False, return_counts=False, *, out0, out1, out2):
+    if dim.__class__ is not int: dim = as_int('aten::unique_dim.out', 'dim', dim)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::unique_dim.out', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_dim.out', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_dim.out', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys | out2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_dim__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_dim.out', (self, dim, sorted, return_inverse, return_counts, out0, out1, out2))
+    return kernel(ks, self, dim, sorted, return_inverse, return_counts, out0, out1, out2)
+
+K_unique_consecutive__out = {}
+def op_unique_consecutive__out(self, return_inverse=False, return_counts=False, dim=None, *, out0, out1, out2):
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_consecutive.out', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_consecutive.out', 'return_counts', return_counts)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out0.keys | out1.keys | out2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_consecutive__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_consecutive.out', (self, return_inverse, return_counts, dim, out0, out1, out2))
+    return kernel(ks, self, return_inverse, return_counts, dim, out0, out1, out2)
 
 K_uniform__out = {}
 def op_uniform__out(self, from_=0.0, to=1.0, *, generator=None, out):
@@ -1283,6 +1381,47 @@ def unbind(input, dim=0):
     if kernel is None:
         return miss('aten::unbind.int', (input, dim))
     return kernel(ks, input, dim)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, out=None):
+    """aten::unique_consecutive, aten::unique_consecutive.out"""
+    if out is not None:
+        out0, out1, out2 = out_tuple('aten::unique_consecutive.out', out, 3)
+        return op_unique_consecutive__out(input, return_inverse, return_counts, dim, out0=out0, out1=out1, out2=out2)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_consecutive', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_consecutive', 'return_counts', return_counts)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_consecutive[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_consecutive', (input, return_inverse, return_counts, dim))
+    return kernel(ks, input, return_inverse, return_counts, dim)
+
+
+def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False, *, out=None):
+    """aten::unique_dim, aten::unique_dim.out"""
+    if out is not None:
+        out0, out1, out2 = out_tuple('aten::unique_dim.out', out, 3)
+        return op_unique_dim__out(input, dim, sorted, return_inverse, return_counts, out0=out0, out1=out1, out2=out2)
+    if dim.__class__ is not int: dim = as_int('aten::unique_dim', 'dim', dim)
+    if sorted.__class__ is not bool: sorted = as_bool('aten::unique_dim', 'sorted', sorted)
+    if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_dim', 'return_inverse', return_inverse)
+    if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_dim', 'return_counts', return_counts)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_unique_dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::unique_dim', (input, dim, sorted, return_inverse, return_counts))
+    return kernel(ks, input, dim, sorted, return_inverse, return_counts)
 
 
 def unsqueeze(input, dim):
@@ -1505,6 +1644,18 @@ OPERATORS = {
         ('aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor', op__unsafe_view, K__unsafe_view, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:unsafe_view'),)),
         ('aten::_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', op__unsafe_view__out, K__unsafe_view__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_unsafe_view'),)),
     ),
+    '_unique2': (
+        ('aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)', op__unique2, K__unique2, ('dynamic_output_shape',), True, True, ()),
+        ('aten::_unique2.out(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', op__unique2__out, K__unique2__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_unique2'),)),
+    ),
+    'unique_dim': (
+        ('aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)', op_unique_dim, K_unique_dim, ('dynamic_output_shape',), True, True, ()),
+        ('aten::unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', op_unique_dim__out, K_unique_dim__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::unique_dim'),)),
+    ),
+    'unique_consecutive': (
+        ('aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)', op_unique_consecutive, K_unique_consecutive, ('dynamic_output_shape',), True, True, ()),
+        ('aten::unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))', op_unique_consecutive__out, K_unique_consecutive__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::unique_consecutive'),)),
+    ),
     'uniform_': (
         ('aten::uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)', op_uniform_, K_uniform_, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:uniform_'),)),
     ),
@@ -1519,6 +1670,8 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'unbind': unbind,
+        'unique_consecutive': unique_consecutive,
+        'unique_dim': unique_dim,
         'unsqueeze': unsqueeze,
     },
     'turnout.generated.nn_functional': {

@@ -1,4 +1,4 @@
-"""Selecting and sorting by way of index, gather and sort.stable."""
+"""Selecting by way of index and gather."""
 
 from __future__ import annotations
 
@@ -56,24 +56,6 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
 def take_along_dim_out(self: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor) -> Tensor:
     """take_along_dim into `out`."""
     return write_out("aten::take_along_dim.out", out, take_along_dim(self, indices, dim))
-
-
-def sort(self: Tensor, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """(values, indices) in order along a dim."""
-    values, indices = aten.sort__stable(self, stable=False, dim=dim, descending=descending)
-    return values, indices
-
-
-def argsort(self: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
-    """The indices of sort."""
-    made: Tensor = aten.sort__stable(self, stable=False, dim=dim, descending=descending)[1]
-    return made
-
-
-def argsort_stable(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
-    """The same; equal elements keep their order if `stable`."""
-    made: Tensor = aten.sort__stable(self, stable=stable, dim=dim, descending=descending)[1]
-    return made
 
 
 def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:

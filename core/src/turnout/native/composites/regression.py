@@ -273,15 +273,6 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
 # ---- distances
 
 
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last dim."""
-    if not x1.ndim and not x2.ndim:
-        raise ShapeError("pairwise_distance: the tensors need a dimension")
-    difference = aten.add__Scalar(aten.sub__Tensor(x1, x2), eps)
-    made: Tensor = aten.linalg_vector_norm(difference, p, (-1,), keepdim)
-    return made
-
-
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The product along a dim of both tensors divided by their norms, or by eps where that is larger."""
     dtype = result_type(x1, x2)

@@ -142,6 +142,7 @@ DECOMPOSED: dict[str, Any] = {
 # operator -> why it cannot be done for each example
 REFUSED: dict[str, str] = {
     "_local_scalar_dense": "one number is asked for",
+    "bincount": "the shape of its result depends on values",
     "resize_": "the memory of all examples would change its size",
 }
 # fmt: on

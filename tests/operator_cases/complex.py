@@ -1,0 +1,38 @@
+"""Complex numbers: their parts, conjugates, and back."""
+
+from __future__ import annotations
+
+from operator_cases.model import M, OperatorCase, S, T, two, values
+
+BOTH = ("complex64", "complex128")
+Z = T([[1 + 2j, -0.5j, -3 + 0j], [0j, 2 - 1j, -1 - 1j]])
+
+
+# fmt: off
+CASES: tuple[OperatorCase, ...] = (
+    OperatorCase("angle", (S(Z),), lambda np, x: np.angle(x), BOTH),
+    OperatorCase("sgn", (S(Z),), lambda np, x: np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))), BOTH),
+    OperatorCase("conj", (S(Z),), lambda np, x: np.conj(x), BOTH),
+    OperatorCase("conj_physical", (S(Z),), lambda np, x: np.conj(x), BOTH),
+    OperatorCase("resolve_conj", (S(Z),), lambda np, x: x, BOTH),
+    OperatorCase("resolve_neg", (S(Z),), lambda np, x: x, BOTH),
+    OperatorCase("real", (S(Z),), lambda np, x: x.real, BOTH),
+    OperatorCase("imag", (S(Z),), lambda np, x: x.imag, BOTH),
+    OperatorCase("view_as_real", (S(Z),), lambda np, x: np.stack([x.real, x.imag], -1), BOTH),
+    OperatorCase("view_as_real_copy", (S(Z),), lambda np, x: np.stack([x.real, x.imag], -1), BOTH),
+    OperatorCase("view_as_complex", (S(T(values(3, 2))),), lambda np, x: x[..., 0] + 1j * x[..., 1]),
+    OperatorCase("view_as_complex_copy", (S(T(values(3, 2))),), lambda np, x: x[..., 0] + 1j * x[..., 1]),
+    OperatorCase("complex", two(), lambda np, x, y: x + 1j * y),
+    OperatorCase("polar", two(), lambda np, r, t: r * np.exp(1j * t)),
+    # what else is defined for complex numbers, by one row each
+    *[
+        OperatorCase(name, samples, reference, BOTH)
+        for name, samples, reference in (
+            ("logaddexp", (S(Z, T([1j, 2, -1])),), lambda np, x, y: np.log(np.exp(x) + np.exp(y))),
+            ("silu", (S(Z),), lambda np, x: x / (1 + np.exp(-x))),
+            ("square", (S(Z),), lambda np, x: x * x),
+        )
+    ],
+    OperatorCase("sgn", (S(M),), lambda np, x: np.sign(x), ("float64", "int64")),
+)
+# fmt: on
