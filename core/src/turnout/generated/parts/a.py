@@ -1179,6 +1179,36 @@ def op_aminmax__out(self, *, dim=None, keepdim=False, min, max):
         return miss('aten::aminmax.out', (self, dim, keepdim, min, max))
     return kernel(ks, self, dim, keepdim, min, max)
 
+K_alpha_dropout = {}
+def op_alpha_dropout(input, p, train):
+    if p.__class__ is not float: p = as_float('aten::alpha_dropout', 'p', p)
+    if train.__class__ is not bool: train = as_bool('aten::alpha_dropout', 'train', train)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_alpha_dropout[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::alpha_dropout', (input, p, train))
+    return kernel(ks, input, p, train)
+
+K_alpha_dropout_ = {}
+def op_alpha_dropout_(self, p, train):
+    if p.__class__ is not float: p = as_float('aten::alpha_dropout_', 'p', p)
+    if train.__class__ is not bool: train = as_bool('aten::alpha_dropout_', 'train', train)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_alpha_dropout_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::alpha_dropout_', (self, p, train))
+    return kernel(ks, self, p, train)
+
 K_avg_pool2d = {}
 def op_avg_pool2d(self, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None):
     kernel_size = as_ints('aten::avg_pool2d', 'kernel_size', kernel_size, 2)
@@ -2592,6 +2622,38 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return kernel(ks, input, other, rtol, atol, equal_nan)
 
 
+def alpha_dropout(input, p, train):
+    """aten::alpha_dropout"""
+    if p.__class__ is not float: p = as_float('aten::alpha_dropout', 'p', p)
+    if train.__class__ is not bool: train = as_bool('aten::alpha_dropout', 'train', train)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_alpha_dropout[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::alpha_dropout', (input, p, train))
+    return kernel(ks, input, p, train)
+
+
+def alpha_dropout_(input, p, train):
+    """aten::alpha_dropout_"""
+    if p.__class__ is not float: p = as_float('aten::alpha_dropout_', 'p', p)
+    if train.__class__ is not bool: train = as_bool('aten::alpha_dropout_', 'train', train)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_alpha_dropout_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::alpha_dropout_', (input, p, train))
+    return kernel(ks, input, p, train)
+
+
 def amax(input, dim=(), keepdim=False, *, out=None):
     """aten::amax, aten::amax.out"""
     if out is not None:
@@ -3738,6 +3800,12 @@ OPERATORS = {
         ('aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)', op_aminmax, K_aminmax, ('reduction',), True, True, ()),
         ('aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)', op_aminmax__out, K_aminmax__out, ('reduction',), True, True, ()),
     ),
+    'alpha_dropout': (
+        ('aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor', op_alpha_dropout, K_alpha_dropout, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:alpha_dropout'),)),
+    ),
+    'alpha_dropout_': (
+        ('aten::alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)', op_alpha_dropout_, K_alpha_dropout_, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:alpha_dropout_'),)),
+    ),
     'avg_pool2d': (
         ('aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor', op_avg_pool2d, K_avg_pool2d, (), True, True, ()),
         ('aten::avg_pool2d.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None, *, Tensor(a!) out) -> Tensor(a!)', op_avg_pool2d__out, K_avg_pool2d__out, (), True, True, ()),
@@ -3908,6 +3976,8 @@ FUNCTIONS = {
         'alias_copy': alias_copy,
         'all': all,
         'allclose': allclose,
+        'alpha_dropout': alpha_dropout,
+        'alpha_dropout_': alpha_dropout_,
         'amax': amax,
         'amin': amin,
         'aminmax': aminmax,

@@ -493,6 +493,55 @@ def op_bincount(self, weights=None, minlength=0):
         return miss('aten::bincount', (self, weights, minlength))
     return kernel(ks, self, weights, minlength)
 
+K_binary_cross_entropy = {}
+def op_binary_cross_entropy(self, target, weight=None, reduction=1):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy', (self, target, weight, reduction))
+    return kernel(ks, self, target, weight, reduction)
+
+K_binary_cross_entropy_with_logits = {}
+def op_binary_cross_entropy_with_logits(self, target, weight=None, pos_weight=None, reduction=1):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if pos_weight is not None:
+            ks |= pos_weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy_with_logits[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy_with_logits', (self, target, weight, pos_weight, reduction))
+    return kernel(ks, self, target, weight, pos_weight, reduction)
+
+K_bilinear = {}
+def op_bilinear(input1, input2, weight, bias=None):
+    state = DISPATCH()
+    try:
+        ks = input1.keys | input2.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bilinear[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bilinear', (input1, input2, weight, bias))
+    return kernel(ks, input1, input2, weight, bias)
+
 K_batch_norm = {}
 def op_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
     if training.__class__ is not bool: training = as_bool('aten::batch_norm', 'training', training)
@@ -1011,6 +1060,40 @@ def op_bincount__out(self, weights=None, minlength=0, *, out):
         return miss('aten::bincount.out', (self, weights, minlength, out))
     return kernel(ks, self, weights, minlength, out)
 
+K_binary_cross_entropy__out = {}
+def op_binary_cross_entropy__out(self, target, weight=None, reduction=1, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy.out', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy.out', (self, target, weight, reduction, out))
+    return kernel(ks, self, target, weight, reduction, out)
+
+K_binary_cross_entropy_with_logits__out = {}
+def op_binary_cross_entropy_with_logits__out(self, target, weight=None, pos_weight=None, reduction=1, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits.out', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if weight is not None:
+            ks |= weight.keys
+        if pos_weight is not None:
+            ks |= pos_weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy_with_logits__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy_with_logits.out', (self, target, weight, pos_weight, reduction, out))
+    return kernel(ks, self, target, weight, pos_weight, reduction, out)
+
 K__batch_norm_no_update__out = {}
 def op__batch_norm_no_update__out(input, weight, bias, running_mean, running_var, momentum, eps, *, out0, out1, out2, out3):
     if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_no_update.out', 'momentum', momentum)
@@ -1256,6 +1339,43 @@ def bernoulli(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def bilinear(input1, input2, weight, bias=None):
+    """aten::bilinear"""
+    state = DISPATCH()
+    try:
+        ks = input1.keys | input2.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bilinear[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bilinear', (input1, input2, weight, bias))
+    return kernel(ks, input1, input2, weight, bias)
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1, *, out=None):
+    """aten::binary_cross_entropy_with_logits, aten::binary_cross_entropy_with_logits.out"""
+    if out is not None:
+        return op_binary_cross_entropy_with_logits__out(input, target, weight, pos_weight, reduction, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if pos_weight is not None:
+            ks |= pos_weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy_with_logits[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy_with_logits', (input, target, weight, pos_weight, reduction))
+    return kernel(ks, input, target, weight, pos_weight, reduction)
+
+
 def bincount(input, weights=None, minlength=0, *, out=None):
     """aten::bincount, aten::bincount.out"""
     if out is not None:
@@ -1473,6 +1593,25 @@ def bucketize(input, boundaries, **kwargs):
     if kernel is None:
         return P_bucketize(input, boundaries)
     return kernel(ks, input, boundaries, False, False)
+
+
+def binary_cross_entropy(input, target, weight=None, reduction=1, *, out=None):
+    """aten::binary_cross_entropy, aten::binary_cross_entropy.out"""
+    if out is not None:
+        return op_binary_cross_entropy__out(input, target, weight, reduction, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy', (input, target, weight, reduction))
+    return kernel(ks, input, target, weight, reduction)
 
 
 class methods:
@@ -1928,6 +2067,17 @@ OPERATORS = {
         ('aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor', op_bincount, K_bincount, ('dynamic_output_shape',), True, True, ()),
         ('aten::bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)', op_bincount__out, K_bincount__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::bincount'),)),
     ),
+    'binary_cross_entropy': (
+        ('aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor', op_binary_cross_entropy, K_binary_cross_entropy, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.regression:binary_cross_entropy'),)),
+        ('aten::binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, *, Tensor(a!) out) -> Tensor(a!)', op_binary_cross_entropy__out, K_binary_cross_entropy__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::binary_cross_entropy'),)),
+    ),
+    'binary_cross_entropy_with_logits': (
+        ('aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor', op_binary_cross_entropy_with_logits, K_binary_cross_entropy_with_logits, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.regression:binary_cross_entropy_with_logits'),)),
+        ('aten::binary_cross_entropy_with_logits.out(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean, *, Tensor(a!) out) -> Tensor(a!)', op_binary_cross_entropy_with_logits__out, K_binary_cross_entropy_with_logits__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::binary_cross_entropy_with_logits'),)),
+    ),
+    'bilinear': (
+        ('aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor', op_bilinear, K_bilinear, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:bilinear'),)),
+    ),
     'batch_norm': (
         ('aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor', op_batch_norm, K_batch_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm'),)),
     ),
@@ -2001,6 +2151,8 @@ FUNCTIONS = {
         'bartlett_window': bartlett_window,
         'batch_norm': batch_norm,
         'bernoulli': bernoulli,
+        'bilinear': bilinear,
+        'binary_cross_entropy_with_logits': binary_cross_entropy_with_logits,
         'bincount': bincount,
         'bitwise_and': bitwise_and,
         'bitwise_left_shift': bitwise_left_shift,
@@ -2014,6 +2166,9 @@ FUNCTIONS = {
         'broadcast_tensors': broadcast_tensors,
         'broadcast_to': broadcast_to,
         'bucketize': bucketize,
+    },
+    'turnout.generated.nn_functional': {
+        'binary_cross_entropy': binary_cross_entropy,
     },
 }
 

@@ -31,6 +31,7 @@ P_conv2d = packet('aten', 'conv2d')
 P_conv3d = packet('aten', 'conv3d')
 P_copysign = packet('aten', 'copysign')
 P_count_nonzero = packet('aten', 'count_nonzero')
+P_ctc_loss = packet('aten', 'ctc_loss')
 P_cumulative_trapezoid = packet('aten', 'cumulative_trapezoid')
 P_copysign_ = packet('aten', 'copysign_')
 from turnout.return_types import (
@@ -937,6 +938,70 @@ def op_cross_entropy_loss(self, target, weight=None, reduction=1, ignore_index=-
     if kernel is None:
         return miss('aten::cross_entropy_loss', (self, target, weight, reduction, ignore_index, label_smoothing))
     return kernel(ks, self, target, weight, reduction, ignore_index, label_smoothing)
+
+K_cosine_embedding_loss = {}
+def op_cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+    if margin.__class__ is not float: margin = as_float('aten::cosine_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::cosine_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input1.keys | input2.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosine_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosine_embedding_loss', (input1, input2, target, margin, reduction))
+    return kernel(ks, input1, input2, target, margin, reduction)
+
+K_ctc_loss__IntList = {}
+def op_ctc_loss__IntList(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+    input_lengths = as_ints('aten::ctc_loss.IntList', 'input_lengths', input_lengths)
+    target_lengths = as_ints('aten::ctc_loss.IntList', 'target_lengths', target_lengths)
+    if blank.__class__ is not int: blank = as_int('aten::ctc_loss.IntList', 'blank', blank)
+    if reduction.__class__ is not int: reduction = as_int('aten::ctc_loss.IntList', 'reduction', reduction)
+    if zero_infinity.__class__ is not bool: zero_infinity = as_bool('aten::ctc_loss.IntList', 'zero_infinity', zero_infinity)
+    state = DISPATCH()
+    try:
+        ks = log_probs.keys | targets.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ctc_loss__IntList[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ctc_loss.IntList', (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity))
+    return kernel(ks, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+
+K_ctc_loss__Tensor = {}
+def op_ctc_loss__Tensor(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+    if blank.__class__ is not int: blank = as_int('aten::ctc_loss.Tensor', 'blank', blank)
+    if reduction.__class__ is not int: reduction = as_int('aten::ctc_loss.Tensor', 'reduction', reduction)
+    if zero_infinity.__class__ is not bool: zero_infinity = as_bool('aten::ctc_loss.Tensor', 'zero_infinity', zero_infinity)
+    state = DISPATCH()
+    try:
+        ks = log_probs.keys | targets.keys | input_lengths.keys | target_lengths.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ctc_loss__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ctc_loss.Tensor', (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity))
+    return kernel(ks, log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
+
+K_cosine_similarity = {}
+def op_cosine_similarity(x1, x2, dim=1, eps=1e-08):
+    if dim.__class__ is not int: dim = as_int('aten::cosine_similarity', 'dim', dim)
+    if eps.__class__ is not float: eps = as_float('aten::cosine_similarity', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosine_similarity[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosine_similarity', (x1, x2, dim, eps))
+    return kernel(ks, x1, x2, dim, eps)
 
 K_convolution = {}
 def op_convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
@@ -2563,6 +2628,38 @@ def cosh_(input):
     return kernel(ks, input)
 
 
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
+    """aten::cosine_embedding_loss"""
+    if margin.__class__ is not float: margin = as_float('aten::cosine_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::cosine_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input1.keys | input2.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosine_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosine_embedding_loss', (input1, input2, target, margin, reduction))
+    return kernel(ks, input1, input2, target, margin, reduction)
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-08):
+    """aten::cosine_similarity"""
+    if dim.__class__ is not int: dim = as_int('aten::cosine_similarity', 'dim', dim)
+    if eps.__class__ is not float: eps = as_float('aten::cosine_similarity', 'eps', eps)
+    state = DISPATCH()
+    try:
+        ks = x1.keys | x2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cosine_similarity[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cosine_similarity', (x1, x2, dim, eps))
+    return kernel(ks, x1, x2, dim, eps)
+
+
 def count_nonzero(*args, **kwargs):
     """aten::count_nonzero.dim_IntList and 3 other overloads"""
     if kwargs:
@@ -2607,6 +2704,11 @@ def cross(input, other, dim=None, *, out=None):
     if kernel is None:
         return miss('aten::cross', (input, other, dim))
     return kernel(ks, input, other, dim)
+
+
+def ctc_loss(*args, **kwargs):
+    """aten::ctc_loss.IntList, aten::ctc_loss.Tensor"""
+    return P_ctc_loss(*args, **kwargs)
 
 
 def cummax(input, dim, *, out=None):
@@ -3048,6 +3150,16 @@ OPERATORS = {
     'cross_entropy_loss': (
         ('aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor', op_cross_entropy_loss, K_cross_entropy_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.losses:cross_entropy_loss'),)),
     ),
+    'cosine_embedding_loss': (
+        ('aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean) -> Tensor', op_cosine_embedding_loss, K_cosine_embedding_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:cosine_embedding_loss'),)),
+    ),
+    'ctc_loss': (
+        ('aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor', op_ctc_loss__IntList, K_ctc_loss__IntList, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sequences:ctc_loss'),)),
+        ('aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor', op_ctc_loss__Tensor, K_ctc_loss__Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sequences:ctc_loss_tensor'),)),
+    ),
+    'cosine_similarity': (
+        ('aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor', op_cosine_similarity, K_cosine_similarity, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:cosine_similarity'),)),
+    ),
     'convolution': (
         ('aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor', op_convolution, K_convolution, (), True, True, ()),
         ('aten::convolution.out(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, *, Tensor(a!) out) -> Tensor(a!)', op_convolution__out, K_convolution__out, (), True, True, ()),
@@ -3209,9 +3321,12 @@ FUNCTIONS = {
         'cos_': cos_,
         'cosh': cosh,
         'cosh_': cosh_,
+        'cosine_embedding_loss': cosine_embedding_loss,
+        'cosine_similarity': cosine_similarity,
         'count_nonzero': count_nonzero,
         'cov': cov,
         'cross': cross,
+        'ctc_loss': ctc_loss,
         'cummax': cummax,
         'cummin': cummin,
         'cumprod': cumprod,

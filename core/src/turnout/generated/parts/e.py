@@ -17,6 +17,7 @@ from turnout.bindings import (
     NUMBERS, binary, check_options, packet, spread, with_requires_grad,
 )
 
+P_embedding_bag = packet('aten', 'embedding_bag')
 P_eq = packet('aten', 'eq')
 P_eye = packet('aten', 'eye')
 P_eq_ = packet('aten', 'eq_')
@@ -433,6 +434,96 @@ def op_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, spar
         return miss('aten::embedding', (weight, indices, padding_idx, scale_grad_by_freq, sparse))
     return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
+K_embedding_dense_backward = {}
+def op_embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
+    if num_weights.__class__ is not int: num_weights = as_int('aten::embedding_dense_backward', 'num_weights', num_weights)
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding_dense_backward', 'padding_idx', padding_idx)
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_dense_backward', 'scale_grad_by_freq', scale_grad_by_freq)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_dense_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_dense_backward', (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq))
+    return kernel(ks, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+K_embedding_renorm_ = {}
+def op_embedding_renorm_(self, indices, max_norm, norm_type):
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm_', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm_', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm_', (self, indices, max_norm, norm_type))
+    return kernel(ks, self, indices, max_norm, norm_type)
+
+K_embedding_bag = {}
+def op_embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None, include_last_offset=False):
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_bag', 'scale_grad_by_freq', scale_grad_by_freq)
+    if mode.__class__ is not int: mode = as_int('aten::embedding_bag', 'mode', mode)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::embedding_bag', 'sparse', sparse)
+    if include_last_offset.__class__ is not bool: include_last_offset = as_bool('aten::embedding_bag', 'include_last_offset', include_last_offset)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | offsets.keys
+        if per_sample_weights is not None:
+            ks |= per_sample_weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_bag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_bag', (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset))
+    return kernel(ks, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset)
+
+K_embedding_bag__padding_idx = {}
+def op_embedding_bag__padding_idx(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_bag.padding_idx', 'scale_grad_by_freq', scale_grad_by_freq)
+    if mode.__class__ is not int: mode = as_int('aten::embedding_bag.padding_idx', 'mode', mode)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::embedding_bag.padding_idx', 'sparse', sparse)
+    if include_last_offset.__class__ is not bool: include_last_offset = as_bool('aten::embedding_bag.padding_idx', 'include_last_offset', include_last_offset)
+    if padding_idx is not None and padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding_bag.padding_idx', 'padding_idx', padding_idx)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | offsets.keys
+        if per_sample_weights is not None:
+            ks |= per_sample_weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_bag__padding_idx[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_bag.padding_idx', (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx))
+    return kernel(ks, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
+K__embedding_bag = {}
+def op__embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=-1):
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::_embedding_bag', 'scale_grad_by_freq', scale_grad_by_freq)
+    if mode.__class__ is not int: mode = as_int('aten::_embedding_bag', 'mode', mode)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::_embedding_bag', 'sparse', sparse)
+    if include_last_offset.__class__ is not bool: include_last_offset = as_bool('aten::_embedding_bag', 'include_last_offset', include_last_offset)
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::_embedding_bag', 'padding_idx', padding_idx)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | offsets.keys
+        if per_sample_weights is not None:
+            ks |= per_sample_weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__embedding_bag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_embedding_bag', (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx))
+    return kernel(ks, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
 K_einsum = {}
 def op_einsum(equation, tensors, *, path=None):
     if equation.__class__ is not str: equation = as_str('aten::einsum', 'equation', equation)
@@ -637,6 +728,68 @@ def op_eq__Scalar_out(self, other, *, out):
         return miss('aten::eq.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_embedding__out = {}
+def op_embedding__out(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False, *, out):
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding.out', 'padding_idx', padding_idx)
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding.out', 'scale_grad_by_freq', scale_grad_by_freq)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::embedding.out', 'sparse', sparse)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding.out', (weight, indices, padding_idx, scale_grad_by_freq, sparse, out))
+    return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
+
+K_embedding_dense_backward__out = {}
+def op_embedding_dense_backward__out(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, *, out):
+    if num_weights.__class__ is not int: num_weights = as_int('aten::embedding_dense_backward.out', 'num_weights', num_weights)
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding_dense_backward.out', 'padding_idx', padding_idx)
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_dense_backward.out', 'scale_grad_by_freq', scale_grad_by_freq)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_dense_backward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_dense_backward.out', (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, out))
+    return kernel(ks, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, out)
+
+K_embedding_renorm__out = {}
+def op_embedding_renorm__out(self, indices, max_norm, norm_type, *, out):
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm.out', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm.out', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm.out', (self, indices, max_norm, norm_type, out))
+    return kernel(ks, self, indices, max_norm, norm_type, out)
+
+K_embedding_renorm = {}
+def op_embedding_renorm(self, indices, max_norm, norm_type):
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm', (self, indices, max_norm, norm_type))
+    return kernel(ks, self, indices, max_norm, norm_type)
+
 K_expand_copy__out = {}
 def op_expand_copy__out(self, size, *, implicit=False, out):
     size = as_ints('aten::expand_copy.out', 'size', size)
@@ -748,8 +901,10 @@ def einsum(equation, tensors, *, path=None):
     return kernel(ks, equation, tensors, path)
 
 
-def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    """aten::embedding"""
+def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False, *, out=None):
+    """aten::embedding, aten::embedding.out"""
+    if out is not None:
+        return op_embedding__out(weight, indices, padding_idx, scale_grad_by_freq, sparse, out=out)
     if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding', 'padding_idx', padding_idx)
     if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding', 'scale_grad_by_freq', scale_grad_by_freq)
     if sparse.__class__ is not bool: sparse = as_bool('aten::embedding', 'sparse', sparse)
@@ -763,6 +918,27 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     if kernel is None:
         return miss('aten::embedding', (weight, indices, padding_idx, scale_grad_by_freq, sparse))
     return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(*args, **kwargs):
+    """aten::embedding_bag, aten::embedding_bag.padding_idx"""
+    return P_embedding_bag(*args, **kwargs)
+
+
+def embedding_renorm_(input, indices, max_norm, norm_type):
+    """aten::embedding_renorm_"""
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm_', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm_', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm_', (input, indices, max_norm, norm_type))
+    return kernel(ks, input, indices, max_norm, norm_type)
 
 
 def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, out=None):
@@ -1264,7 +1440,22 @@ OPERATORS = {
         ('aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', op_elu_backward, K_elu_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:elu_backward'),)),
     ),
     'embedding': (
-        ('aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', op_embedding, K_embedding, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:embedding'),)),
+        ('aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', op_embedding, K_embedding, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.embeddings:embedding'),)),
+        ('aten::embedding.out(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False, *, Tensor(a!) out) -> Tensor(a!)', op_embedding__out, K_embedding__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding'),)),
+    ),
+    'embedding_dense_backward': (
+        ('aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor', op_embedding_dense_backward, K_embedding_dense_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_dense_backward'),)),
+        ('aten::embedding_dense_backward.out(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_dense_backward__out, K_embedding_dense_backward__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_dense_backward'),)),
+    ),
+    'embedding_renorm_': (
+        ('aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', op_embedding_renorm_, K_embedding_renorm_, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.embeddings:embedding_renorm_'),)),
+    ),
+    'embedding_bag': (
+        ('aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)', op_embedding_bag, K_embedding_bag, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_bag'),)),
+        ('aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)', op_embedding_bag__padding_idx, K_embedding_bag__padding_idx, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_bag_padding_idx'),)),
+    ),
+    '_embedding_bag': (
+        ('aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)', op__embedding_bag, K__embedding_bag, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:inner_embedding_bag'),)),
     ),
     'einsum': (
         ('aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor', op_einsum, K_einsum, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.einsum:einsum'),)),
@@ -1302,6 +1493,10 @@ OPERATORS = {
     'exponential_': (
         ('aten::exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)', op_exponential_, K_exponential_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:exponential_'),)),
     ),
+    'embedding_renorm': (
+        ('aten::embedding_renorm.out(Tensor self, Tensor indices, float max_norm, float norm_type, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_renorm__out, K_embedding_renorm__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_renorm'),)),
+        ('aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor', op_embedding_renorm, K_embedding_renorm, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::embedding_renorm_'),)),
+    ),
     'exponential': (
         ('aten::exponential.out(Tensor self, float lambd=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_exponential__out, K_exponential__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::exponential'),)),
         ('aten::exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor', op_exponential, K_exponential, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::exponential_'),)),
@@ -1314,6 +1509,8 @@ FUNCTIONS = {
     'turnout': {
         'einsum': einsum,
         'embedding': embedding,
+        'embedding_bag': embedding_bag,
+        'embedding_renorm_': embedding_renorm_,
         'empty': empty,
         'empty_like': empty_like,
         'empty_permuted': empty_permuted,

@@ -676,6 +676,45 @@ def op_grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corn
         return miss('aten::grid_sampler_3d', (input, grid, interpolation_mode, padding_mode, align_corners))
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
 
+K_gru_cell = {}
+def op_gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+K_gru__input = {}
+def op_gru__input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::gru.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::gru.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::gru.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::gru.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::gru.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::gru.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::gru.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
 K_ger = {}
 def op_ger(self, vec2):
     state = DISPATCH()
@@ -1094,6 +1133,47 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     return kernel(ks, input, num_groups, weight, bias, eps, cudnn_enabled)
 
 
+def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """aten::gru.input"""
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::gru.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::gru.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::gru.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::gru.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::gru.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::gru.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::gru.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """aten::gru_cell"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
 def gt(input, other, **kwargs):
     """aten::gt.Tensor, aten::gt.Scalar, aten::gt.Tensor_out, aten::gt.Scalar_out"""
     if kwargs:
@@ -1419,6 +1499,12 @@ OPERATORS = {
         ('aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', op_grid_sampler_3d, K_grid_sampler_3d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:grid_sampler_3d'),)),
         ('aten::grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', op_grid_sampler_3d__out, K_grid_sampler_3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::grid_sampler_3d'),)),
     ),
+    'gru_cell': (
+        ('aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor', op_gru_cell, K_gru_cell, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:gru_cell'),)),
+    ),
+    'gru': (
+        ('aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)', op_gru__input, K_gru__input, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:gru_input'),)),
+    ),
     'ger': (
         ('aten::ger(Tensor self, Tensor vec2) -> Tensor', op_ger, K_ger, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:ger'),)),
         ('aten::ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', op_ger__out, K_ger__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::ger'),)),
@@ -1457,6 +1543,8 @@ FUNCTIONS = {
         'grid_sampler_2d': grid_sampler_2d,
         'grid_sampler_3d': grid_sampler_3d,
         'group_norm': group_norm,
+        'gru': gru,
+        'gru_cell': gru_cell,
         'gt': gt,
     },
     'turnout.generated.nn_functional': {

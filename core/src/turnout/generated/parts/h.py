@@ -550,6 +550,36 @@ def op__histogramdd_from_bin_tensors(self, bins, *, weight=None, density=False):
         return miss('aten::_histogramdd_from_bin_tensors', (self, bins, weight, density))
     return kernel(ks, self, bins, weight, density)
 
+K_huber_loss = {}
+def op_huber_loss(self, target, reduction=1, delta=1.0):
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss', (self, target, reduction, delta))
+    return kernel(ks, self, target, reduction, delta)
+
+K_hinge_embedding_loss = {}
+def op_hinge_embedding_loss(self, target, margin=1.0, reduction=1):
+    if margin.__class__ is not float: margin = as_float('aten::hinge_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hinge_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hinge_embedding_loss', (self, target, margin, reduction))
+    return kernel(ks, self, target, margin, reduction)
+
 K_hann_window = {}
 def op_hann_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
     if window_length.__class__ is not int: window_length = as_int('aten::hann_window', 'window_length', window_length)
@@ -784,6 +814,21 @@ def op__histogramdd_from_bin_tensors__out(self, bins, *, weight=None, density=Fa
         return miss('aten::_histogramdd_from_bin_tensors.out', (self, bins, weight, density, out))
     return kernel(ks, self, bins, weight, density, out)
 
+K_huber_loss__out = {}
+def op_huber_loss__out(self, target, reduction=1, delta=1.0, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss.out', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss.out', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss.out', (self, target, reduction, delta, out))
+    return kernel(ks, self, target, reduction, delta, out)
+
 K_hann_window__out = {}
 def op_hann_window__out(window_length, *, out):
     if window_length.__class__ is not int: window_length = as_int('aten::hann_window.out', 'window_length', window_length)
@@ -941,6 +986,22 @@ def heaviside(input, values, *, out=None):
     if kernel is None:
         return miss('aten::heaviside', (input, values))
     return kernel(ks, input, values)
+
+
+def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+    """aten::hinge_embedding_loss"""
+    if margin.__class__ is not float: margin = as_float('aten::hinge_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hinge_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hinge_embedding_loss', (input, target, margin, reduction))
+    return kernel(ks, input, target, margin, reduction)
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -1127,6 +1188,24 @@ def hardtanh_(input, min_val=-1, max_val=1):
     return kernel(ks, input, min_val, max_val)
 
 
+def huber_loss(input, target, reduction=1, delta=1.0, *, out=None):
+    """aten::huber_loss, aten::huber_loss.out"""
+    if out is not None:
+        return op_huber_loss__out(input, target, reduction, delta, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss', (input, target, reduction, delta))
+    return kernel(ks, input, target, reduction, delta)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -1250,6 +1329,13 @@ OPERATORS = {
         ('aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor', op__histogramdd_from_bin_tensors, K__histogramdd_from_bin_tensors, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_tensors'),)),
         ('aten::_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', op__histogramdd_from_bin_tensors__out, K__histogramdd_from_bin_tensors__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_tensors'),)),
     ),
+    'huber_loss': (
+        ('aten::huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor', op_huber_loss, K_huber_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:huber_loss'),)),
+        ('aten::huber_loss.out(Tensor self, Tensor target, int reduction=Mean, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!)', op_huber_loss__out, K_huber_loss__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::huber_loss'),)),
+    ),
+    'hinge_embedding_loss': (
+        ('aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor', op_hinge_embedding_loss, K_hinge_embedding_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:hinge_embedding_loss'),)),
+    ),
     'hann_window': (
         ('aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_hann_window, K_hann_window, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.windows:hann_window'),)),
         ('aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_hann_window__periodic, K_hann_window__periodic, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.windows:hann_window_periodic'),)),
@@ -1284,6 +1370,7 @@ FUNCTIONS = {
         'hann_window': hann_window,
         'hardshrink': hardshrink,
         'heaviside': heaviside,
+        'hinge_embedding_loss': hinge_embedding_loss,
         'histc': histc,
         'histogram': histogram,
         'histogramdd': histogramdd,
@@ -1298,6 +1385,7 @@ FUNCTIONS = {
         'hardswish_': hardswish_,
         'hardtanh': hardtanh,
         'hardtanh_': hardtanh_,
+        'huber_loss': huber_loss,
     },
 }
 

@@ -24,6 +24,21 @@ from turnout.return_types import (
 
 R_kthvalue = return_type('kthvalue', ('values', 'indices'))
 
+K_kl_div = {}
+def op_kl_div(self, target, reduction=1, *, log_target=False):
+    if reduction.__class__ is not int: reduction = as_int('aten::kl_div', 'reduction', reduction)
+    if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kl_div[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kl_div', (self, target, reduction, log_target))
+    return kernel(ks, self, target, reduction, log_target)
+
 K_kron = {}
 def op_kron(self, other):
     state = DISPATCH()
@@ -188,6 +203,22 @@ def kaiser_window(*args, **kwargs):
     return P_kaiser_window(*args, **kwargs)
 
 
+def kl_div(input, target, reduction=1, *, log_target=False):
+    """aten::kl_div"""
+    if reduction.__class__ is not int: reduction = as_int('aten::kl_div', 'reduction', reduction)
+    if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kl_div[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kl_div', (input, target, reduction, log_target))
+    return kernel(ks, input, target, reduction, log_target)
+
+
 def kron(input, other, *, out=None):
     """aten::kron, aten::kron.out"""
     if out is not None:
@@ -248,6 +279,9 @@ class methods:
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 OPERATORS = {
+    'kl_div': (
+        ('aten::kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor', op_kl_div, K_kl_div, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:kl_div'),)),
+    ),
     'kron': (
         ('aten::kron(Tensor self, Tensor other) -> Tensor', op_kron, K_kron, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:kron'),)),
         ('aten::kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_kron__out, K_kron__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::kron'),)),
@@ -271,6 +305,7 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'kaiser_window': kaiser_window,
+        'kl_div': kl_div,
         'kron': kron,
         'kthvalue': kthvalue,
     },

@@ -654,6 +654,40 @@ def op_nll_loss__out(self, target, weight=None, reduction=1, ignore_index=-100, 
         return miss('aten::nll_loss.out', (self, target, weight, reduction, ignore_index, out))
     return kernel(ks, self, target, weight, reduction, ignore_index, out)
 
+K_nll_loss_nd = {}
+def op_nll_loss_nd(self, target, weight=None, reduction=1, ignore_index=-100):
+    if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_nd', 'reduction', reduction)
+    if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_nd', 'ignore_index', ignore_index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nll_loss_nd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nll_loss_nd', (self, target, weight, reduction, ignore_index))
+    return kernel(ks, self, target, weight, reduction, ignore_index)
+
+K_nll_loss2d = {}
+def op_nll_loss2d(self, target, weight=None, reduction=1, ignore_index=-100):
+    if reduction.__class__ is not int: reduction = as_int('aten::nll_loss2d', 'reduction', reduction)
+    if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss2d', 'ignore_index', ignore_index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nll_loss2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nll_loss2d', (self, target, weight, reduction, ignore_index))
+    return kernel(ks, self, target, weight, reduction, ignore_index)
+
 K_native_dropout = {}
 def op_native_dropout(input, p, train):
     if p.__class__ is not float: p = as_float('aten::native_dropout', 'p', p)
@@ -1404,6 +1438,23 @@ def op_nanquantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolatio
         return miss('aten::nanquantile.scalar_out', (self, q, dim, keepdim, interpolation, out))
     return kernel(ks, self, q, dim, keepdim, interpolation, out)
 
+K_nll_loss2d__out = {}
+def op_nll_loss2d__out(self, target, weight=None, reduction=1, ignore_index=-100, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::nll_loss2d.out', 'reduction', reduction)
+    if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss2d.out', 'ignore_index', ignore_index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nll_loss2d__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nll_loss2d.out', (self, target, weight, reduction, ignore_index, out))
+    return kernel(ks, self, target, weight, reduction, ignore_index, out)
+
 K_native_dropout__out = {}
 def op_native_dropout__out(input, p, train, *, out0, out1):
     if p.__class__ is not float: p = as_float('aten::native_dropout.out', 'p', p)
@@ -2008,6 +2059,26 @@ def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=
     return kernel(ks, input, target, weight, reduction, ignore_index)
 
 
+def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
+    """aten::nll_loss2d, aten::nll_loss2d.out"""
+    if out is not None:
+        return op_nll_loss2d__out(input, target, weight, reduction, ignore_index, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::nll_loss2d', 'reduction', reduction)
+    if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss2d', 'ignore_index', ignore_index)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nll_loss2d[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nll_loss2d', (input, target, weight, reduction, ignore_index))
+    return kernel(ks, input, target, weight, reduction, ignore_index)
+
+
 def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None):
     """aten::nll_loss_forward, aten::nll_loss_forward.output"""
     if out is not None:
@@ -2027,6 +2098,24 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     if kernel is None:
         return new_tuple(R_nll_loss_forward, miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index)))
     return new_tuple(R_nll_loss_forward, kernel(ks, input, target, weight, reduction, ignore_index))
+
+
+def nll_loss_nd(input, target, weight=None, reduction=1, ignore_index=-100):
+    """aten::nll_loss_nd"""
+    if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_nd', 'reduction', reduction)
+    if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_nd', 'ignore_index', ignore_index)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_nll_loss_nd[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::nll_loss_nd', (input, target, weight, reduction, ignore_index))
+    return kernel(ks, input, target, weight, reduction, ignore_index)
 
 
 class methods:
@@ -2276,6 +2365,13 @@ OPERATORS = {
         ('aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor', op_nll_loss, K_nll_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.losses:nll_loss'),)),
         ('aten::nll_loss.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)', op_nll_loss__out, K_nll_loss__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.losses:nll_loss_out'),)),
     ),
+    'nll_loss_nd': (
+        ('aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor', op_nll_loss_nd, K_nll_loss_nd, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.losses:nll_loss_nd'),)),
+    ),
+    'nll_loss2d': (
+        ('aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100) -> Tensor', op_nll_loss2d, K_nll_loss2d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.losses:nll_loss2d'),)),
+        ('aten::nll_loss2d.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, SymInt ignore_index=-100, *, Tensor(a!) out) -> Tensor(a!)', op_nll_loss2d__out, K_nll_loss2d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::nll_loss2d'),)),
+    ),
     'native_dropout': (
         ('aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)', op_native_dropout, K_native_dropout, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.layers:native_dropout'),)),
         ('aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', op_native_dropout__out, K_native_dropout__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::native_dropout'),)),
@@ -2406,7 +2502,9 @@ FUNCTIONS = {
     },
     'turnout.generated.nn_functional': {
         'nll_loss': nll_loss,
+        'nll_loss2d': nll_loss2d,
         'nll_loss_forward': nll_loss_forward,
+        'nll_loss_nd': nll_loss_nd,
     },
 }
 

@@ -313,6 +313,23 @@ def op_pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
         return miss('aten::pairwise_distance', (x1, x2, p, eps, keepdim))
     return kernel(ks, x1, x2, p, eps, keepdim)
 
+K_poisson_nll_loss = {}
+def op_poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    if log_input.__class__ is not bool: log_input = as_bool('aten::poisson_nll_loss', 'log_input', log_input)
+    if full.__class__ is not bool: full = as_bool('aten::poisson_nll_loss', 'full', full)
+    if eps.__class__ is not float: eps = as_float('aten::poisson_nll_loss', 'eps', eps)
+    if reduction.__class__ is not int: reduction = as_int('aten::poisson_nll_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson_nll_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson_nll_loss', (input, target, log_input, full, eps, reduction))
+    return kernel(ks, input, target, log_input, full, eps, reduction)
+
 K_pad = {}
 def op_pad(self, pad, mode='constant', value=None):
     pad = as_ints('aten::pad', 'pad', pad)
@@ -700,6 +717,24 @@ def poisson(input, generator=None, *, out=None):
     return kernel(ks, input, generator)
 
 
+def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    """aten::poisson_nll_loss"""
+    if log_input.__class__ is not bool: log_input = as_bool('aten::poisson_nll_loss', 'log_input', log_input)
+    if full.__class__ is not bool: full = as_bool('aten::poisson_nll_loss', 'full', full)
+    if eps.__class__ is not float: eps = as_float('aten::poisson_nll_loss', 'eps', eps)
+    if reduction.__class__ is not int: reduction = as_int('aten::poisson_nll_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson_nll_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson_nll_loss', (input, target, log_input, full, eps, reduction))
+    return kernel(ks, input, target, log_input, full, eps, reduction)
+
+
 def polar(abs, angle, *, out=None):
     """aten::polar, aten::polar.out"""
     if out is not None:
@@ -981,6 +1016,9 @@ OPERATORS = {
     'pairwise_distance': (
         ('aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor', op_pairwise_distance, K_pairwise_distance, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:pairwise_distance'),)),
     ),
+    'poisson_nll_loss': (
+        ('aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor', op_poisson_nll_loss, K_poisson_nll_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:poisson_nll_loss'),)),
+    ),
     'pad': (
         ('aten::pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor', op_pad, K_pad, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.padding:pad'),)),
     ),
@@ -1030,6 +1068,7 @@ FUNCTIONS = {
         'pixel_shuffle': pixel_shuffle,
         'pixel_unshuffle': pixel_unshuffle,
         'poisson': poisson,
+        'poisson_nll_loss': poisson_nll_loss,
         'polar': polar,
         'polygamma': polygamma,
         'positive': positive,

@@ -627,6 +627,84 @@ def op_replication_pad3d(self, padding):
         return miss('aten::replication_pad3d', (self, padding))
     return kernel(ks, self, padding)
 
+K_rnn_tanh_cell = {}
+def op_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_tanh_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_tanh_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+K_rnn_relu_cell = {}
+def op_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_relu_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_relu_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+K_rnn_tanh__input = {}
+def op_rnn_tanh__input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::rnn_tanh.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::rnn_tanh.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::rnn_tanh.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::rnn_tanh.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::rnn_tanh.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::rnn_tanh.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_tanh.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_tanh__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_tanh.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+K_rnn_relu__input = {}
+def op_rnn_relu__input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::rnn_relu.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::rnn_relu.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::rnn_relu.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::rnn_relu.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::rnn_relu.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::rnn_relu.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_relu.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_relu__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_relu.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
 K_reshape = {}
 def op_reshape(self, shape):
     shape = as_ints('aten::reshape', 'shape', shape)
@@ -2084,6 +2162,88 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return kernel(ks, input, normalized_shape, weight, eps)
 
 
+def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """aten::rnn_relu.input"""
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::rnn_relu.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::rnn_relu.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::rnn_relu.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::rnn_relu.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::rnn_relu.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::rnn_relu.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_relu.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_relu__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_relu.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """aten::rnn_relu_cell"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_relu_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_relu_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
+def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """aten::rnn_tanh.input"""
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::rnn_tanh.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::rnn_tanh.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::rnn_tanh.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::rnn_tanh.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::rnn_tanh.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::rnn_tanh.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::rnn_tanh.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_tanh__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_tanh.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """aten::rnn_tanh_cell"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rnn_tanh_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rnn_tanh_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
 def roll(input, shifts, dims=(), *, out=None):
     """aten::roll, aten::roll.out"""
     if out is not None:
@@ -2676,6 +2836,18 @@ OPERATORS = {
         ('aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor', op_replication_pad3d, K_replication_pad3d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.padding:replication_pad3d'),)),
         ('aten::replication_pad3d.out(Tensor self, SymInt[6] padding, *, Tensor(a!) out) -> Tensor(a!)', op_replication_pad3d__out, K_replication_pad3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::replication_pad3d'),)),
     ),
+    'rnn_tanh_cell': (
+        ('aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor', op_rnn_tanh_cell, K_rnn_tanh_cell, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:rnn_tanh_cell'),)),
+    ),
+    'rnn_relu_cell': (
+        ('aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor', op_rnn_relu_cell, K_rnn_relu_cell, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:rnn_relu_cell'),)),
+    ),
+    'rnn_tanh': (
+        ('aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)', op_rnn_tanh__input, K_rnn_tanh__input, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:rnn_tanh_input'),)),
+    ),
+    'rnn_relu': (
+        ('aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)', op_rnn_relu__input, K_rnn_relu__input, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:rnn_relu_input'),)),
+    ),
     'reshape': (
         ('aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)', op_reshape, K_reshape, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:reshape'),)),
     ),
@@ -2809,6 +2981,10 @@ FUNCTIONS = {
         'resolve_conj': resolve_conj,
         'resolve_neg': resolve_neg,
         'rms_norm': rms_norm,
+        'rnn_relu': rnn_relu,
+        'rnn_relu_cell': rnn_relu_cell,
+        'rnn_tanh': rnn_tanh,
+        'rnn_tanh_cell': rnn_tanh_cell,
         'roll': roll,
         'rot90': rot90,
         'round': round,

@@ -371,6 +371,24 @@ def op_trapz__dx(y, *, dx=1.0, dim=-1):
         return miss('aten::trapz.dx', (y, dx, dim))
     return kernel(ks, y, dx, dim)
 
+K_triplet_margin_loss = {}
+def op_triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction=1):
+    if margin.__class__ is not float: margin = as_float('aten::triplet_margin_loss', 'margin', margin)
+    if p.__class__ is not float: p = as_float('aten::triplet_margin_loss', 'p', p)
+    if eps.__class__ is not float: eps = as_float('aten::triplet_margin_loss', 'eps', eps)
+    if swap.__class__ is not bool: swap = as_bool('aten::triplet_margin_loss', 'swap', swap)
+    if reduction.__class__ is not int: reduction = as_int('aten::triplet_margin_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = anchor.keys | positive.keys | negative.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_triplet_margin_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triplet_margin_loss', (anchor, positive, negative, margin, p, eps, swap, reduction))
+    return kernel(ks, anchor, positive, negative, margin, p, eps, swap, reduction)
+
 K_tensordot = {}
 def op_tensordot(self, other, dims_self, dims_other):
     dims_self = as_ints('aten::tensordot', 'dims_self', dims_self)
@@ -1319,6 +1337,25 @@ def tril_indices(row, col, offset=0, *, dtype=DTYPES['int64'], layout=None, devi
     return kernel(ks, row, col, offset, dtype, layout, device, pin_memory)
 
 
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction=1):
+    """aten::triplet_margin_loss"""
+    if margin.__class__ is not float: margin = as_float('aten::triplet_margin_loss', 'margin', margin)
+    if p.__class__ is not float: p = as_float('aten::triplet_margin_loss', 'p', p)
+    if eps.__class__ is not float: eps = as_float('aten::triplet_margin_loss', 'eps', eps)
+    if swap.__class__ is not bool: swap = as_bool('aten::triplet_margin_loss', 'swap', swap)
+    if reduction.__class__ is not int: reduction = as_int('aten::triplet_margin_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = anchor.keys | positive.keys | negative.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_triplet_margin_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::triplet_margin_loss', (anchor, positive, negative, margin, p, eps, swap, reduction))
+    return kernel(ks, anchor, positive, negative, margin, p, eps, swap, reduction)
+
+
 def triu(input, diagonal=0, *, out=None):
     """aten::triu, aten::triu.out"""
     if out is not None:
@@ -1584,6 +1621,9 @@ OPERATORS = {
         ('aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor', op_trapz__x, K_trapz__x, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:trapezoid'),)),
         ('aten::trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor', op_trapz__dx, K_trapz__dx, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.statistics:trapezoid_dx'),)),
     ),
+    'triplet_margin_loss': (
+        ('aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, int reduction=Mean) -> Tensor', op_triplet_margin_loss, K_triplet_margin_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:triplet_margin_loss'),)),
+    ),
     'tensordot': (
         ('aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor', op_tensordot, K_tensordot, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:tensordot'),)),
         ('aten::tensordot.out(Tensor self, Tensor other, int[] dims_self, int[] dims_other, *, Tensor(a!) out) -> Tensor(a!)', op_tensordot__out, K_tensordot__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::tensordot'),)),
@@ -1699,6 +1739,7 @@ FUNCTIONS = {
         'triangular_solve': triangular_solve,
         'tril': tril,
         'tril_indices': tril_indices,
+        'triplet_margin_loss': triplet_margin_loss,
         'triu': triu,
         'triu_indices': triu_indices,
         'true_divide': true_divide,

@@ -137,9 +137,14 @@ from turnout_autograd.layer_formulas import (
     avg_pool2d_backward,
     avg_pool3d,
     avg_pool3d_backward,
+    binary_cross_entropy_grad,
+    binary_cross_entropy_target_grad,
+    binary_cross_entropy_with_logits_grad,
+    binary_cross_entropy_with_logits_target_grad,
     col2im,
     constant_pad_nd,
     convolution_backward,
+    embedding_dense_backward,
     group_norm_grad,
     im2col,
     layer_norm_grad,
@@ -4848,6 +4853,138 @@ class MseLossBackwardBackward0(Node):
         node.self = FREED
         node.target = FREED
         node.grad_output = FREED
+
+
+class BinaryCrossEntropyBackward0(Node):
+    __slots__ = ('self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_target_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight
+
+    def release(node):
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class BinaryCrossEntropyWithLogitsBackward0(Node):
+    __slots__ = ('pos_weight', 'pos_weight_version', 'self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy_with_logits'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_with_logits_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_with_logits_target_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        grad_pos_weight = None
+        if edges[3] is not None:
+            refuse(node, 'pos_weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight, grad_pos_weight
+
+    def release(node):
+        node.pos_weight = FREED
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class EmbeddingBackward0(Node):
+    __slots__ = ('indices', 'indices_version', 'weight_shape', 'padding_idx', 'scale_grad_by_freq')
+    op_name = 'aten::embedding'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = node.indices
+        s = indices.storage
+        if (indices.ver if s is None else s.ver) != node.indices_version:
+            spoiled(node, 'indices', indices, node.indices_version)
+        weight_shape = node.weight_shape
+        padding_idx = node.padding_idx
+        scale_grad_by_freq = node.scale_grad_by_freq
+        grad_weight = embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        return grad_weight
+
+    def release(node):
+        node.indices = FREED
+
+
+class EmbeddingRenormBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::embedding_renorm_'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'the rows of an embedding are limited outside of the recorded computation')
+        return grad_self
 
 
 class NativeDropoutBackward0(Node):
@@ -21296,6 +21433,184 @@ def kernel_of_mse_loss_backward(op):
     return kernel
 
 
+def kernel_of_binary_cross_entropy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight
+        if not tracked:
+            return call(below, self, target, weight, reduction)
+        node = BinaryCrossEntropyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None)
+        if tracks_self or tracks_target:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, reduction)
+        node.metas = unlike(result, self, target, weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy'
+    return kernel
+
+
+def kernel_of_binary_cross_entropy_with_logits(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, pos_weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, pos_weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if pos_weight is None:
+            tracks_pos_weight = 0
+        else:
+            if pos_weight.view_of is not None: refresh(pos_weight)
+            tracks_pos_weight = pos_weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight | tracks_pos_weight
+        if not tracked:
+            return call(below, self, target, weight, pos_weight, reduction)
+        node = BinaryCrossEntropyWithLogitsBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None, (pos_weight.node or pos_weight) if tracks_pos_weight else None)
+        if tracks_self or tracks_target:
+            node.pos_weight = pos_weight
+            node.pos_weight_version = version_of(pos_weight)
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, pos_weight, reduction)
+        node.metas = unlike(result, self, target, weight, pos_weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy_with_logits'
+    return kernel
+
+
+def kernel_of_embedding(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        tracked = tracks_weight
+        if not tracked:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        node = EmbeddingBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (weight.node or weight,)
+        node.indices = indices
+        s = indices.storage
+        node.indices_version = indices.ver if s is None else s.ver
+        node.weight_shape = weight.array.shape
+        node.padding_idx = padding_idx
+        node.scale_grad_by_freq = scale_grad_by_freq
+        result = call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding'
+    return kernel
+
+
+def kernel_of_embedding_renorm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.dtype.category < FLOAT:
+            return call(below, self, indices, max_norm, norm_type)
+        admit('aten::embedding_renorm_', self, tracked)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, indices, max_norm, norm_type)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm_'
+    return kernel
+
+
 def kernel_of_native_dropout(op):
     cache = op.cache
     resolve = op.resolve
@@ -27901,6 +28216,38 @@ def kernel_of_normal_Tensor_Tensor(op):
     return kernel
 
 
+def kernel_of_embedding_renorm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, indices, max_norm, norm_type)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm'
+    return kernel
+
+
 def kernel_of_zero(op):
     cache = op.cache
     resolve = op.resolve
@@ -28590,6 +28937,10 @@ KERNELS = {
     'aten::nll_loss_backward': kernel_of_nll_loss_backward,
     'aten::mse_loss': kernel_of_mse_loss,
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
+    'aten::binary_cross_entropy': kernel_of_binary_cross_entropy,
+    'aten::binary_cross_entropy_with_logits': kernel_of_binary_cross_entropy_with_logits,
+    'aten::embedding': kernel_of_embedding,
+    'aten::embedding_renorm_': kernel_of_embedding_renorm_,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
     'aten::native_layer_norm': kernel_of_native_layer_norm,
@@ -28762,6 +29113,7 @@ KERNELS = {
     'aten::normal.Tensor_float': kernel_of_normal_Tensor_float,
     'aten::normal.float_Tensor': kernel_of_normal_float_Tensor,
     'aten::normal.Tensor_Tensor': kernel_of_normal_Tensor_Tensor,
+    'aten::embedding_renorm': kernel_of_embedding_renorm,
     'aten::zero': kernel_of_zero,
     'aten::uniform': kernel_of_uniform,
     'aten::random.from': kernel_of_random_from,
