@@ -18,7 +18,7 @@ MODULES = (pointwise, reductions, matrices, losses, moving, sorting)
 
 def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
     """Operator -> row. Without the host, dtypes that have no kernel are a DTypeError."""
-    table: dict[str, Any] = moving.PLAIN | sorting.PLAIN
+    table: dict[str, Any] = dict(sorting.PLAIN)
     for module in MODULES:
         assert not table.keys() & module.KERNELS.keys(), f"{module.__name__} repeats a row"
         for name, row in module.KERNELS.items():

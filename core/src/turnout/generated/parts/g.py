@@ -11,6 +11,7 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_ints, as_scalar, as_scalars, as_sequence, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     NUMBERS, binary, out_tuple, packet,
@@ -25,6 +26,11 @@ P_ge_ = packet('aten', 'ge_')
 P_greater_ = packet('aten', 'greater_')
 P_greater_equal_ = packet('aten', 'greater_equal_')
 P_gt_ = packet('aten', 'gt_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_geqrf = return_type('geqrf', ('a', 'tau'))
 
 K_gelu = {}
 def op_gelu(self, *, approximate='none'):
@@ -670,6 +676,45 @@ def op_grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corn
         return miss('aten::grid_sampler_3d', (input, grid, interpolation_mode, padding_mode, align_corners))
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
 
+K_gru_cell = {}
+def op_gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+K_gru__input = {}
+def op_gru__input(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::gru.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::gru.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::gru.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::gru.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::gru.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::gru.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::gru.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
 K_ger = {}
 def op_ger(self, vec2):
     state = DISPATCH()
@@ -752,6 +797,22 @@ def op_gather__out(self, dim, index, *, sparse_grad=False, out):
         return miss('aten::gather.out', (self, dim, index, sparse_grad, out))
     return kernel(ks, self, dim, index, sparse_grad, out)
 
+K_geometric_ = {}
+def op_geometric_(self, p, *, generator=None):
+    if p.__class__ is not float: p = as_float('aten::geometric_', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric_', (self, p, generator))
+    return kernel(ks, self, p, generator)
+
 K_gt__Scalar_out = {}
 def op_gt__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::gt.Scalar_out', 'other', other)
@@ -811,6 +872,38 @@ def op_grid_sampler_3d__out(input, grid, interpolation_mode, padding_mode, align
     if kernel is None:
         return miss('aten::grid_sampler_3d.out', (input, grid, interpolation_mode, padding_mode, align_corners, out))
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners, out)
+
+K_geometric__out = {}
+def op_geometric__out(self, p, *, generator=None, out):
+    if p.__class__ is not float: p = as_float('aten::geometric.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric.out', (self, p, generator, out))
+    return kernel(ks, self, p, generator, out)
+
+K_geometric = {}
+def op_geometric(self, p, *, generator=None):
+    if p.__class__ is not float: p = as_float('aten::geometric', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric', (self, p, generator))
+    return kernel(ks, self, p, generator)
 
 
 def gather(input, dim, index, *, sparse_grad=False, out=None):
@@ -883,7 +976,7 @@ def geqrf(input, *, out=None):
     """aten::geqrf, aten::geqrf.a"""
     if out is not None:
         a, tau = out_tuple('aten::geqrf.a', out, 2)
-        return op_geqrf__a(input, a=a, tau=tau)
+        return new_tuple(R_geqrf, op_geqrf__a(input, a=a, tau=tau))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -892,8 +985,8 @@ def geqrf(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::geqrf', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_geqrf, miss('aten::geqrf', (input,)))
+    return new_tuple(R_geqrf, kernel(ks, input))
 
 
 def ger(input, vec2, *, out=None):
@@ -1040,6 +1133,47 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     return kernel(ks, input, num_groups, weight, bias, eps, cudnn_enabled)
 
 
+def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    """aten::gru.input"""
+    if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::gru.input', 'params', params)
+    if has_biases.__class__ is not bool: has_biases = as_bool('aten::gru.input', 'has_biases', has_biases)
+    if num_layers.__class__ is not int: num_layers = as_int('aten::gru.input', 'num_layers', num_layers)
+    if dropout.__class__ is not float: dropout = as_float('aten::gru.input', 'dropout', dropout)
+    if train.__class__ is not bool: train = as_bool('aten::gru.input', 'train', train)
+    if bidirectional.__class__ is not bool: bidirectional = as_bool('aten::gru.input', 'bidirectional', bidirectional)
+    if batch_first.__class__ is not bool: batch_first = as_bool('aten::gru.input', 'batch_first', batch_first)
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys
+        for each in params:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru__input[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru.input', (input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first))
+    return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+
+
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+    """aten::gru_cell"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
+        if b_ih is not None:
+            ks |= b_ih.keys
+        if b_hh is not None:
+            ks |= b_hh.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_gru_cell[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::gru_cell', (input, hx, w_ih, w_hh, b_ih, b_hh))
+    return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
+
+
 def gt(input, other, **kwargs):
     """aten::gt.Tensor, aten::gt.Scalar, aten::gt.Tensor_out, aten::gt.Scalar_out"""
     if kwargs:
@@ -1144,7 +1278,19 @@ class methods:
             return P_ge_(self, other)
         return kernel(ks, self, other)
 
-    geqrf = op_geqrf
+    geometric_ = op_geometric_
+
+    def geqrf(self):
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_geqrf[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_geqrf, miss('aten::geqrf', (self,)))
+        return new_tuple(R_geqrf, kernel(ks, self))
 
     ger = op_ger
 
@@ -1353,6 +1499,12 @@ OPERATORS = {
         ('aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor', op_grid_sampler_3d, K_grid_sampler_3d, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sampling:grid_sampler_3d'),)),
         ('aten::grid_sampler_3d.out(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners, *, Tensor(a!) out) -> Tensor(a!)', op_grid_sampler_3d__out, K_grid_sampler_3d__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::grid_sampler_3d'),)),
     ),
+    'gru_cell': (
+        ('aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor', op_gru_cell, K_gru_cell, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:gru_cell'),)),
+    ),
+    'gru': (
+        ('aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)', op_gru__input, K_gru__input, ('nondeterministic_seeded',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.recurrent:gru_input'),)),
+    ),
     'ger': (
         ('aten::ger(Tensor self, Tensor vec2) -> Tensor', op_ger, K_ger, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:ger'),)),
         ('aten::ger.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', op_ger__out, K_ger__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::ger'),)),
@@ -1364,6 +1516,13 @@ OPERATORS = {
     'gather': (
         ('aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', op_gather, K_gather, (), True, True, ()),
         ('aten::gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)', op_gather__out, K_gather__out, (), True, True, ()),
+    ),
+    'geometric_': (
+        ('aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)', op_geometric_, K_geometric_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:geometric_'),)),
+    ),
+    'geometric': (
+        ('aten::geometric.out(Tensor self, float p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_geometric__out, K_geometric__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::geometric'),)),
+        ('aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor', op_geometric, K_geometric, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::geometric_'),)),
     ),
 }
 
@@ -1384,6 +1543,8 @@ FUNCTIONS = {
         'grid_sampler_2d': grid_sampler_2d,
         'grid_sampler_3d': grid_sampler_3d,
         'group_norm': group_norm,
+        'gru': gru,
+        'gru_cell': gru_cell,
         'gt': gt,
     },
     'turnout.generated.nn_functional': {

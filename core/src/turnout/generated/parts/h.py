@@ -14,13 +14,20 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    out_tuple, packet, with_requires_grad,
+    all_ints, out_tuple, packet, with_requires_grad,
 )
 
 P_hamming_window = packet('aten', 'hamming_window')
 P_hann_window = packet('aten', 'hann_window')
 P_histogram = packet('aten', 'histogram')
 P_histogramdd = packet('aten', 'histogramdd')
+P_hsplit = packet('aten', 'hsplit')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_histogram = return_type('histogram', ('hist', 'bin_edges'))
+R_histogramdd = return_type('histogramdd', ('hist', 'bin_edges'))
 
 K_hypot__out = {}
 def op_hypot__out(self, other, *, out):
@@ -543,6 +550,36 @@ def op__histogramdd_from_bin_tensors(self, bins, *, weight=None, density=False):
         return miss('aten::_histogramdd_from_bin_tensors', (self, bins, weight, density))
     return kernel(ks, self, bins, weight, density)
 
+K_huber_loss = {}
+def op_huber_loss(self, target, reduction=1, delta=1.0):
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss', (self, target, reduction, delta))
+    return kernel(ks, self, target, reduction, delta)
+
+K_hinge_embedding_loss = {}
+def op_hinge_embedding_loss(self, target, margin=1.0, reduction=1):
+    if margin.__class__ is not float: margin = as_float('aten::hinge_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hinge_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hinge_embedding_loss', (self, target, margin, reduction))
+    return kernel(ks, self, target, margin, reduction)
+
 K_hann_window = {}
 def op_hann_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
     if window_length.__class__ is not int: window_length = as_int('aten::hann_window', 'window_length', window_length)
@@ -646,6 +683,50 @@ def op_hamming_window__periodic_alpha_beta(window_length, periodic, alpha, beta,
         return miss('aten::hamming_window.periodic_alpha_beta', (window_length, periodic, alpha, beta, dtype, layout, device, pin_memory))
     return kernel(ks, window_length, periodic, alpha, beta, dtype, layout, device, pin_memory)
 
+K_hsplit__int = {}
+def op_hsplit__int(self, sections):
+    if sections.__class__ is not int: sections = as_int('aten::hsplit.int', 'sections', sections)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hsplit__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hsplit.int', (self, sections))
+    return kernel(ks, self, sections)
+
+K_hsplit__array = {}
+def op_hsplit__array(self, indices):
+    indices = as_ints('aten::hsplit.array', 'indices', indices)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hsplit__array[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hsplit.array', (self, indices))
+    return kernel(ks, self, indices)
+
+K_hstack = {}
+def op_hstack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack', (tensors,))
+    return kernel(ks, tensors)
+
 K_hardswish_backward__out = {}
 def op_hardswish_backward__out(grad_output, self, *, out):
     state = DISPATCH()
@@ -732,6 +813,21 @@ def op__histogramdd_from_bin_tensors__out(self, bins, *, weight=None, density=Fa
     if kernel is None:
         return miss('aten::_histogramdd_from_bin_tensors.out', (self, bins, weight, density, out))
     return kernel(ks, self, bins, weight, density, out)
+
+K_huber_loss__out = {}
+def op_huber_loss__out(self, target, reduction=1, delta=1.0, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss.out', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss.out', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss.out', (self, target, reduction, delta, out))
+    return kernel(ks, self, target, reduction, delta, out)
 
 K_hann_window__out = {}
 def op_hann_window__out(window_length, *, out):
@@ -824,6 +920,22 @@ def op_hamming_window__periodic_alpha_beta_out(window_length, periodic, alpha, b
         return miss('aten::hamming_window.periodic_alpha_beta_out', (window_length, periodic, alpha, beta, out))
     return kernel(ks, window_length, periodic, alpha, beta, out)
 
+K_hstack__out = {}
+def op_hstack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
 
 @with_requires_grad
 def hamming_window(*args, **kwargs):
@@ -876,6 +988,22 @@ def heaviside(input, values, *, out=None):
     return kernel(ks, input, values)
 
 
+def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+    """aten::hinge_embedding_loss"""
+    if margin.__class__ is not float: margin = as_float('aten::hinge_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hinge_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hinge_embedding_loss', (input, target, margin, reduction))
+    return kernel(ks, input, target, margin, reduction)
+
+
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """aten::histc, aten::histc.out"""
     if out is not None:
@@ -902,7 +1030,7 @@ def histogram(input, bins, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["hist"], kwargs["bin_edges"] = out_tuple('aten::histogram.bins_tensor_out', kwargs.pop("out"), 2)
-        return P_histogram(input, bins, **kwargs)
+        return new_tuple(R_histogram, P_histogram(input, bins, **kwargs))
     state = DISPATCH()
     try:
         ks = input.keys | bins.keys
@@ -911,8 +1039,8 @@ def histogram(input, bins, **kwargs):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return P_histogram(input, bins)
-    return kernel(ks, input, bins, None, False)
+        return new_tuple(R_histogram, P_histogram(input, bins))
+    return new_tuple(R_histogram, kernel(ks, input, bins, None, False))
 
 
 def histogramdd(*args, **kwargs):
@@ -920,7 +1048,34 @@ def histogramdd(*args, **kwargs):
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
-    return P_histogramdd(*args, **kwargs)
+    return new_tuple(R_histogramdd, P_histogramdd(*args, **kwargs))
+
+
+def hsplit(*args, **kwargs):
+    """aten::hsplit.int, aten::hsplit.array"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_hsplit(*args, **kwargs)
+
+
+def hstack(tensors, *, out=None):
+    """aten::hstack, aten::hstack.out"""
+    if out is not None:
+        return op_hstack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack', (tensors,))
+    return kernel(ks, tensors)
 
 
 def hypot(input, other, *, out=None):
@@ -1033,6 +1188,24 @@ def hardtanh_(input, min_val=-1, max_val=1):
     return kernel(ks, input, min_val, max_val)
 
 
+def huber_loss(input, target, reduction=1, delta=1.0, *, out=None):
+    """aten::huber_loss, aten::huber_loss.out"""
+    if out is not None:
+        return op_huber_loss__out(input, target, reduction, delta, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss', (input, target, reduction, delta))
+    return kernel(ks, input, target, reduction, delta)
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
@@ -1049,7 +1222,7 @@ class methods:
 
     def histogram(self, bins, **kwargs):
         if kwargs:
-            return P_histogram(self, bins, **kwargs)
+            return new_tuple(R_histogram, P_histogram(self, bins, **kwargs))
         state = DISPATCH()
         try:
             ks = self.keys | bins.keys
@@ -1058,8 +1231,13 @@ class methods:
         except (KeyError, AttributeError, TypeError):
             kernel = None
         if kernel is None:
-            return P_histogram(self, bins)
-        return kernel(ks, self, bins, None, False)
+            return new_tuple(R_histogram, P_histogram(self, bins))
+        return new_tuple(R_histogram, kernel(ks, self, bins, None, False))
+
+    def hsplit(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_hsplit(self, *args, **kwargs)
 
     hypot = op_hypot
 
@@ -1151,6 +1329,13 @@ OPERATORS = {
         ('aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor', op__histogramdd_from_bin_tensors, K__histogramdd_from_bin_tensors, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_tensors'),)),
         ('aten::_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', op__histogramdd_from_bin_tensors__out, K__histogramdd_from_bin_tensors__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_tensors'),)),
     ),
+    'huber_loss': (
+        ('aten::huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor', op_huber_loss, K_huber_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:huber_loss'),)),
+        ('aten::huber_loss.out(Tensor self, Tensor target, int reduction=Mean, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!)', op_huber_loss__out, K_huber_loss__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::huber_loss'),)),
+    ),
+    'hinge_embedding_loss': (
+        ('aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor', op_hinge_embedding_loss, K_hinge_embedding_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:hinge_embedding_loss'),)),
+    ),
     'hann_window': (
         ('aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_hann_window, K_hann_window, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.windows:hann_window'),)),
         ('aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_hann_window__periodic, K_hann_window__periodic, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.windows:hann_window_periodic'),)),
@@ -1167,6 +1352,14 @@ OPERATORS = {
         ('aten::hamming_window.periodic_alpha_out(int window_length, bool periodic, float alpha, *, Tensor(a!) out) -> Tensor(a!)', op_hamming_window__periodic_alpha_out, K_hamming_window__periodic_alpha_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::hamming_window.periodic_alpha'),)),
         ('aten::hamming_window.periodic_alpha_beta_out(int window_length, bool periodic, float alpha, float beta, *, Tensor(a!) out) -> Tensor(a!)', op_hamming_window__periodic_alpha_beta_out, K_hamming_window__periodic_alpha_beta_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::hamming_window.periodic_alpha_beta'),)),
     ),
+    'hsplit': (
+        ('aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]', op_hsplit__int, K_hsplit__int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.splits:hsplit_int'),)),
+        ('aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]', op_hsplit__array, K_hsplit__array, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.splits:hsplit_array'),)),
+    ),
+    'hstack': (
+        ('aten::hstack(Tensor[] tensors) -> Tensor', op_hstack, K_hstack, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.stacks:hstack'),)),
+        ('aten::hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', op_hstack__out, K_hstack__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::hstack'),)),
+    ),
 }
 
 
@@ -1177,9 +1370,12 @@ FUNCTIONS = {
         'hann_window': hann_window,
         'hardshrink': hardshrink,
         'heaviside': heaviside,
+        'hinge_embedding_loss': hinge_embedding_loss,
         'histc': histc,
         'histogram': histogram,
         'histogramdd': histogramdd,
+        'hsplit': hsplit,
+        'hstack': hstack,
         'hypot': hypot,
     },
     'turnout.generated.nn_functional': {
@@ -1189,6 +1385,7 @@ FUNCTIONS = {
         'hardswish_': hardswish_,
         'hardtanh': hardtanh,
         'hardtanh_': hardtanh_,
+        'huber_loss': huber_loss,
     },
 }
 
