@@ -183,7 +183,7 @@ def _reflections(name: str, a: Tensor, tau: Tensor, rows: int) -> list[tuple[Ten
     lower = aten.add__Tensor(
         aten.tril(aten.slice__Tensor(a, -1, 0, count, 1), -1), identity(a, rows, count)
     )
-    factors = aten.unsqueeze(aten.unsqueeze(tau, -2), -2)
+    factors = aten.unsqueeze(tau, -2)
     return [
         (aten.slice__Tensor(lower, -1, i, i + 1, 1), aten.slice__Tensor(factors, -1, i, i + 1, 1)) for i in range(count)
     ]

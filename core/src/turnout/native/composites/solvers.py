@@ -62,7 +62,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """(inverse, info)."""
     shape = square("linalg.inv", A)
-    made, _, _, info = aten._linalg_solve_ex(A, identity(A, shape[-1]), check_errors=check_errors)
+    made, _, _, info = aten._linalg_solve_ex(A, aten.expand(identity(A, shape[-1]), shape), check_errors=check_errors)
     return made, info
 
 
