@@ -45,6 +45,8 @@ ORDER = [
     "nn",
     "fft",
     "linalg",
+    "matrices",
+    "signal",
     "special",
     "elements",
     "printing",

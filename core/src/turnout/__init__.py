@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from turnout import linalg as linalg
     from turnout import nn as nn
     from turnout import schema as schema
+    from turnout import signal as signal
     from turnout import special as special
     from turnout.amp import autocast as autocast
     from turnout.explanation import explain as explain
@@ -76,6 +77,12 @@ if TYPE_CHECKING:
     from turnout.graphs import trace as trace
     from turnout.interop import from_dlpack as from_dlpack
     from turnout.interop import from_numpy as from_numpy
+    from turnout.matrices import chain_matmul as chain_matmul
+    from turnout.matrices import einsum as einsum
+    from turnout.matrices import lu as lu
+    from turnout.matrices import pca_lowrank as pca_lowrank
+    from turnout.matrices import svd_lowrank as svd_lowrank
+    from turnout.matrices import tensordot as tensordot
     from turnout.modes import DispatchMode as DispatchMode
     from turnout.modes import as_subclass as as_subclass
     from turnout.python_dispatcher import PythonDispatcher as PythonDispatcher
@@ -84,6 +91,7 @@ if TYPE_CHECKING:
     from turnout.serialization import load as load
     from turnout.serialization import save as save
     from turnout.shapes.promotion import result_type as result_type
+    from turnout.signal import stft as stft
     from turnout.tracing import trace_dispatch as trace_dispatch
 
 dtype = DType
@@ -104,6 +112,8 @@ _LAZY = {
     "as_subclass": "turnout.modes:as_subclass",
     "as_tensor": "turnout.factories:as_tensor",
     "autocast": "turnout.amp:autocast",
+    "chain_matmul": "turnout.matrices:chain_matmul",
+    "einsum": "turnout.matrices:einsum",
     "explain": "turnout.explanation:explain",
     "fft": "turnout.fft",
     "from_dlpack": "turnout.interop:from_dlpack",
@@ -113,13 +123,19 @@ _LAZY = {
     "library": "turnout.library",
     "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
+    "lu": "turnout.matrices:lu",
     "manual_seed": "turnout.random:manual_seed",
     "nn": "turnout.nn",
+    "pca_lowrank": "turnout.matrices:pca_lowrank",
     "result_type": "turnout.shapes.promotion:result_type",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",
+    "signal": "turnout.signal",
     "special": "turnout.special",
+    "stft": "turnout.signal:stft",
+    "svd_lowrank": "turnout.matrices:svd_lowrank",
     "tensor": "turnout.factories:tensor",
+    "tensordot": "turnout.matrices:tensordot",
     "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
     "vmap": "turnout.func:vmap",

@@ -36,9 +36,16 @@ def svd_transposed(U: torch.Tensor, S: torch.Tensor, V: torch.Tensor) -> Tensors
     return svd(U, S, V.mH)
 
 
+def random_range(U: torch.Tensor, S: torch.Tensor, V: torch.Tensor) -> Tensors:
+    """That the vectors are orthonormal: which part of the matrix is found is random."""
+    return U.mH @ U, V.mH @ V
+
+
 INVARIANTS: dict[str, Callable[..., Any]] = {
     "linalg.eig": eig,
     "linalg.eigh": eigh,
     "linalg.svd": svd,
     "svd": svd_transposed,
+    "svd_lowrank": random_range,
+    "pca_lowrank": random_range,
 }

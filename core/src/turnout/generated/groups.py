@@ -413,7 +413,6 @@ GROUPS = (
     ('aten::linalg_matrix_norm.str_ord', None, None, 'aten::linalg_matrix_norm.str_ord_out'),
     ('aten::linalg_norm', None, None, 'aten::linalg_norm.out'),
     ('aten::linalg_norm.ord_str', None, None, 'aten::linalg_norm.ord_str_out'),
-    ('aten::frobenius_norm.dim', None, None, 'aten::frobenius_norm.out'),
     ('aten::nuclear_norm', None, None, 'aten::nuclear_norm.out'),
     ('aten::nuclear_norm.dim', None, None, 'aten::nuclear_norm.dim_out'),
     ('aten::linalg_cond', None, None, 'aten::linalg_cond.out'),

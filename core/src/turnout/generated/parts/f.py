@@ -436,36 +436,6 @@ def op_float_power___Tensor(self, exponent):
         return miss('aten::float_power_.Tensor', (self, exponent))
     return kernel(ks, self, exponent)
 
-K_frobenius_norm__dim = {}
-def op_frobenius_norm__dim(self, dim, keepdim=False):
-    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
-    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_frobenius_norm__dim[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::frobenius_norm.dim', (self, dim, keepdim))
-    return kernel(ks, self, dim, keepdim)
-
-K_frobenius_norm__out = {}
-def op_frobenius_norm__out(self, dim, keepdim=False, *, out):
-    dim = as_ints('aten::frobenius_norm.out', 'dim', dim, 1)
-    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.out', 'keepdim', keepdim)
-    state = DISPATCH()
-    try:
-        ks = self.keys | out.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_frobenius_norm__out[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::frobenius_norm.out', (self, dim, keepdim, out))
-    return kernel(ks, self, dim, keepdim, out)
-
 K_flatten__using_ints = {}
 def op_flatten__using_ints(self, start_dim=0, end_dim=-1):
     if start_dim.__class__ is not int: start_dim = as_int('aten::flatten.using_ints', 'start_dim', start_dim)
@@ -956,24 +926,6 @@ def frexp(input, *, out=None):
     return kernel(ks, input)
 
 
-def frobenius_norm(input, dim, keepdim=False, *, out=None):
-    """aten::frobenius_norm.dim, aten::frobenius_norm.out"""
-    if out is not None:
-        return op_frobenius_norm__out(input, dim, keepdim, out=out)
-    dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
-    if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
-    state = DISPATCH()
-    try:
-        ks = input.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_frobenius_norm__dim[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::frobenius_norm.dim', (input, dim, keepdim))
-    return kernel(ks, input, dim, keepdim)
-
-
 @with_requires_grad
 def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
     """aten::full, aten::full.out"""
@@ -1241,10 +1193,6 @@ OPERATORS = {
         ('aten::float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)', op_float_power___Scalar, K_float_power___Scalar, ('pointwise',), True, True, ()),
         ('aten::float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)', op_float_power___Tensor, K_float_power___Tensor, ('pointwise',), True, True, ()),
     ),
-    'frobenius_norm': (
-        ('aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor', op_frobenius_norm__dim, K_frobenius_norm__dim, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.norms:frobenius_norm'),)),
-        ('aten::frobenius_norm.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor(a!) out) -> Tensor(a!)', op_frobenius_norm__out, K_frobenius_norm__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::frobenius_norm.dim'),)),
-    ),
     'flatten': (
         ('aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)', op_flatten__using_ints, K_flatten__using_ints, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:flatten_using_ints'),)),
     ),
@@ -1291,7 +1239,6 @@ FUNCTIONS = {
         'frac': frac,
         'frac_': frac_,
         'frexp': frexp,
-        'frobenius_norm': frobenius_norm,
         'full': full,
         'full_like': full_like,
     },

@@ -112,14 +112,6 @@ def matrix_norm_str(
     return _restored(aten.sum__dim_IntList(values, (-1,)), dims, keepdim)
 
 
-def frobenius_norm(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
-    """The 2-norm over one or two dims, of all elements for []."""
-    if len(dim) > 2:
-        raise ShapeError(f"frobenius_norm: dim must name at most 2 dimensions, got {list(dim)}")
-    made: Tensor = aten.linalg_vector_norm(self, 2, dim, keepdim)
-    return made
-
-
 def nuclear_norm(self: Tensor, keepdim: bool = False) -> Tensor:
     """The sum of the singular values of one matrix."""
     if self.ndim != 2:
