@@ -19,7 +19,6 @@ linalg_inv_ex = _call("linalg_inv_ex")
 _cat = _call("cat")
 _eye = _call("eye")
 _arange = _call("arange.start")
-_diag = _call("diag_embed")
 _real = _call("real")
 _imag = _call("imag")
 _complex = _call("complex")
@@ -45,9 +44,16 @@ def _identity(like: Tensor) -> Tensor:
     return _eye(like.shape[-1], dtype=like.dtype, device=like.device)
 
 
+def _diag(x: Tensor) -> Tensor:
+    """Diagonal matrices."""
+    wide = x.unsqueeze(-1)
+    one = _eye(x.shape[-1], dtype=x.dtype.to_real(), device=x.device) == 1
+    return _where(one, wide, wide.new_zeros(()))
+
+
 def _off_diagonal(x: Tensor) -> Tensor:
     """Zeros on the diagonal."""
-    return x - _diag(x.diagonal(0, -2, -1))
+    return x.tril(-1) + x.triu(1)
 
 
 def _divided(x: Tensor, values: Tensor, dtype: Any) -> Tensor:
