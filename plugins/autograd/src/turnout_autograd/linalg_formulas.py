@@ -82,14 +82,12 @@ def matrix_exp_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 
 def cholesky_grad(grad: Tensor, L: Tensor, upper: bool) -> Tensor:
-    """The Hermitian part of L^-H T L^-1, where T is the lower triangle of L^H g, its diagonal halved."""
+    """L^-H T L^-1, where T is half of the lower triangle of L^H g and of its mirror image."""
     if upper:
         L, grad = adjoint(L), adjoint(grad)
-    T = adjoint(L).matmul(grad).tril()
-    T = T - _diag(T.diagonal(0, -2, -1)) * 0.5
-    left = _solve_triangular(adjoint(L), T, upper=True)
-    whole = _solve_triangular(L, left, upper=False, left=False)
-    return (whole + adjoint(whole)) * 0.5
+    inner = adjoint(L).matmul(grad)
+    T = (inner.tril() + adjoint(inner.tril(-1))) * 0.5
+    return _solve_triangular(L, _solve_triangular(adjoint(L), T, upper=True), upper=False, left=False)
 
 
 def _lower_solved(L: Tensor, x: Tensor) -> Tensor:
@@ -130,7 +128,7 @@ def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
 
 def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
     """The two triangles side by side."""
-    gL, gU = grads[1], grads[2]
+    gL, gU = grads
     m, n = shape[-2:]
     parts = []
     if gL is not None:

@@ -204,7 +204,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
     made: Tensor = aten.expand(identity(input, m, n), (*batch, m, n))
     for v, factor in reversed(_reflections(name, input, tau, m)):
         made = _reflected(made, v, factor)
-    return made if tau.shape[-1] else aten.clone(made, memory_format="contiguous_format")
+    return made if tau.shape[-1] else aten.copy_(aten.clone(input), made)
 
 
 def orgqr(self: Tensor, input2: Tensor) -> Tensor:
