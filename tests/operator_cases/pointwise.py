@@ -8,7 +8,7 @@ from operator_cases.references import erf
 NAN, INF = float("nan"), float("inf")
 
 
-def shifted(np, x, y, left):  # noqa: ANN001, ANN201 - a reference
+def shifted(np, x, y, left):
     """Shifts of int64 as numbers: what is shifted by all bits, or by a negative number, keeps its sign only."""
     x, y = np.broadcast_arrays(x, y)
     inside = (y >= 0) & (y < 64)

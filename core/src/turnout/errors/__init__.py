@@ -59,6 +59,10 @@ class DeviceError(TurnoutError, RuntimeError):
     """Tensors of two devices in one call, or a device that does not exist."""
 
 
+class ArgumentError(TurnoutError, ValueError, RuntimeError):
+    """A value that an operator does not take: a RuntimeError to code that was written for PyTorch."""
+
+
 class DTypeError(TurnoutError, TypeError, RuntimeError):
     """A dtype that an operator or a promotion does not support: a RuntimeError to code that was written for PyTorch."""
 
@@ -73,10 +77,6 @@ class LinAlgError(TurnoutError, RuntimeError):
 
 class DimError(TurnoutError, IndexError):
     """A dimension or index out of range."""
-
-
-class ArgumentError(TurnoutError, ValueError, RuntimeError):
-    """An argument of the right type whose value the operator does not take."""
 
 
 class AliasError(TurnoutError, RuntimeError):

@@ -36,7 +36,11 @@ def checked(functions: list[NativeFunction], source: str, problems: list[Problem
     completed: list[Group] = []
     for group in groups:
         for function in group:
-            found = (_delegation(function, group, by_name), _written_out(function, group), _autogen(function, group, by_name))
+            found = (
+                _delegation(function, group, by_name),
+                _written_out(function, group),
+                _autogen(function, group, by_name),
+            )
             for text in chain.from_iterable(found):
                 report(function, text)
         done, new = _completed(_with_bases(group))

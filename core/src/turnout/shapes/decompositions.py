@@ -104,7 +104,9 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool = False) ->
     return Out((*broadcast(shape[:-2], other[:-2]), *other[-2:]), B.dtype)
 
 
-def svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None) -> tuple[Out, Out, Out]:
+def svd(
+    A: Tensor, full_matrices: bool = False, compute_uv: bool = True, driver: str | None = None
+) -> tuple[Out, Out, Out]:
     """(U, S, Vh); U and Vh of shape [0] without `compute_uv`."""
     *batch, m, n = matrices("linalg.svd", A)
     if driver is not None:
@@ -148,7 +150,9 @@ def geqrf(self: Tensor) -> tuple[Out, Out]:
     return Out(shape, self.dtype), Out((*shape[:-2], min(shape[-2:])), self.dtype)
 
 
-def solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False) -> Out | Result:
+def solve_triangular(
+    self: Tensor, B: Tensor, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Out | Result:
     """X of A X = B, or of X A = B; the batch dims broadcast."""
     name = "linalg.solve_triangular"
     a, b = square(name, self, "self"), matrices(name, B, "B")

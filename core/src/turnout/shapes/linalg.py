@@ -114,6 +114,8 @@ def cross(self: Tensor, other: Tensor, dim: int = -1) -> Out | Result:
         raise ShapeError(f"linalg.cross: operands need equally many dimensions, got shapes {list(a)} and {list(b)}")
     d = wrap_dim(dim, len(a))
     if not a or a[d] != 3 or b[d] != 3:
-        raise ShapeError(f"linalg.cross: dim {dim} must have length 3 in both operands, got shapes {list(a)} and {list(b)}")
+        raise ShapeError(
+            f"linalg.cross: dim {dim} must have length 3 in both operands, got shapes {list(a)} and {list(b)}"
+        )
     dtype = result_type(self, other)
     return Result(Out(broadcast(a, b), dtype), {"self": dtype, "other": dtype})

@@ -6,28 +6,42 @@ from typing import Any
 
 from turnout_arrays import (
     activations,
+    convolutions,
     decompositions,
     elementary,
     fourier,
+    images,
     indexing,
     linalg,
     losses,
+    normalisation,
     pointwise,
     polynomials,
+    pooling,
     reductions,
+    scattering,
+    sorting,
+    statistics,
 )
 
 MODULES = (
-    pointwise,
-    elementary,
     activations,
-    polynomials,
-    reductions,
-    linalg,
+    convolutions,
     decompositions,
+    elementary,
     fourier,
-    losses,
+    images,
     indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    scattering,
+    sorting,
+    statistics,
 )
 
 

@@ -220,9 +220,7 @@ def pinv_grad(grad: Tensor, A: Tensor, P: Tensor) -> Tensor:
     return made + (left - A.matmul(P.matmul(left))) + (right - right.matmul(P).matmul(A))
 
 
-def lstsq_grad(
-    grads: Any, A: Tensor, b: Tensor, solution: Tensor, mask: Any
-) -> tuple[Tensor | None, Tensor | None]:
+def lstsq_grad(grads: Any, A: Tensor, b: Tensor, solution: Tensor, mask: Any) -> tuple[Tensor | None, Tensor | None]:
     """By the pseudo-inverse; residuals |A X - B|^2 change with A and B alone, for A^H (A X - B) is 0."""
     vector = b.ndim == A.ndim - 1 and b.shape == A.shape[:-1]
     B, X = (b.unsqueeze(-1), solution.unsqueeze(-1)) if vector else (b, solution)
@@ -327,7 +325,9 @@ def qr_grad(grads: Any, Q: Tensor, R: Tensor, mode: str, shape: Ints) -> Tensor:
     if mode == "r":
         raise GradientError("linalg.qr: mode 'r' keeps no Q, which the gradient needs; use mode 'reduced'")
     if mode == "complete" and m > n:
-        raise GradientError("linalg.qr: mode 'complete' of a matrix with more rows than columns has no gradient; use 'reduced'")
+        raise GradientError(
+            "linalg.qr: mode 'complete' of a matrix with more rows than columns has no gradient; use 'reduced'"
+        )
     gQ, gR = grads
     extra = None
     if m < n:

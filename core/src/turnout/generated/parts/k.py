@@ -11,12 +11,33 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
-    packet, with_requires_grad,
+    out_tuple, packet, with_requires_grad,
 )
 
 P_kaiser_window = packet('aten', 'kaiser_window')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_kthvalue = return_type('kthvalue', ('values', 'indices'))
+
+K_kl_div = {}
+def op_kl_div(self, target, reduction=1, *, log_target=False):
+    if reduction.__class__ is not int: reduction = as_int('aten::kl_div', 'reduction', reduction)
+    if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kl_div[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kl_div', (self, target, reduction, log_target))
+    return kernel(ks, self, target, reduction, log_target)
 
 K_kron = {}
 def op_kron(self, other):
@@ -95,6 +116,38 @@ def op_kaiser_window__beta(window_length, periodic, beta, *, dtype=None, layout=
         return miss('aten::kaiser_window.beta', (window_length, periodic, beta, dtype, layout, device, pin_memory))
     return kernel(ks, window_length, periodic, beta, dtype, layout, device, pin_memory)
 
+K_kthvalue = {}
+def op_kthvalue(self, k, dim=-1, keepdim=False):
+    if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kthvalue[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kthvalue', (self, k, dim, keepdim))
+    return kernel(ks, self, k, dim, keepdim)
+
+K_kthvalue__values = {}
+def op_kthvalue__values(self, k, dim=-1, keepdim=False, *, values, indices):
+    if k.__class__ is not int: k = as_int('aten::kthvalue.values', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::kthvalue.values', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue.values', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | values.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kthvalue__values[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kthvalue.values', (self, k, dim, keepdim, values, indices))
+    return kernel(ks, self, k, dim, keepdim, values, indices)
+
 K_kaiser_window__out = {}
 def op_kaiser_window__out(window_length, *, out):
     if window_length.__class__ is not int: window_length = as_int('aten::kaiser_window.out', 'window_length', window_length)
@@ -150,6 +203,22 @@ def kaiser_window(*args, **kwargs):
     return P_kaiser_window(*args, **kwargs)
 
 
+def kl_div(input, target, reduction=1, *, log_target=False):
+    """aten::kl_div"""
+    if reduction.__class__ is not int: reduction = as_int('aten::kl_div', 'reduction', reduction)
+    if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kl_div[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kl_div', (input, target, reduction, log_target))
+    return kernel(ks, input, target, reduction, log_target)
+
+
 def kron(input, other, *, out=None):
     """aten::kron, aten::kron.out"""
     if out is not None:
@@ -166,15 +235,53 @@ def kron(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+    """aten::kthvalue, aten::kthvalue.values"""
+    if out is not None:
+        values, indices = out_tuple('aten::kthvalue.values', out, 2)
+        return new_tuple(R_kthvalue, op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices))
+    if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
+    if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
+    if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kthvalue[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return new_tuple(R_kthvalue, miss('aten::kthvalue', (input, k, dim, keepdim)))
+    return new_tuple(R_kthvalue, kernel(ks, input, k, dim, keepdim))
+
+
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
     kron = op_kron
 
+    def kthvalue(self, k, dim=-1, keepdim=False):
+        if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
+        if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_kthvalue[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_kthvalue, miss('aten::kthvalue', (self, k, dim, keepdim)))
+        return new_tuple(R_kthvalue, kernel(ks, self, k, dim, keepdim))
+
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 OPERATORS = {
+    'kl_div': (
+        ('aten::kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor', op_kl_div, K_kl_div, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:kl_div'),)),
+    ),
     'kron': (
         ('aten::kron(Tensor self, Tensor other) -> Tensor', op_kron, K_kron, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:kron'),)),
         ('aten::kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_kron__out, K_kron__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::kron'),)),
@@ -187,6 +294,10 @@ OPERATORS = {
         ('aten::kaiser_window.periodic_out(int window_length, bool periodic, *, Tensor(a!) out) -> Tensor(a!)', op_kaiser_window__periodic_out, K_kaiser_window__periodic_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::kaiser_window.periodic'),)),
         ('aten::kaiser_window.beta_out(int window_length, bool periodic, float beta, *, Tensor(a!) out) -> Tensor(a!)', op_kaiser_window__beta_out, K_kaiser_window__beta_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::kaiser_window.beta'),)),
     ),
+    'kthvalue': (
+        ('aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)', op_kthvalue, K_kthvalue, (), True, True, ()),
+        ('aten::kthvalue.values(Tensor self, SymInt k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)', op_kthvalue__values, K_kthvalue__values, (), True, True, ()),
+    ),
 }
 
 
@@ -194,7 +305,9 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'kaiser_window': kaiser_window,
+        'kl_div': kl_div,
         'kron': kron,
+        'kthvalue': kthvalue,
     },
 }
 

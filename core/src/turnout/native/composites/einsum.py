@@ -101,7 +101,9 @@ def _labels(equation: str, term: str) -> list[str]:
         size = 3 if term.startswith(ELLIPSIS) else 1
         label, term = term[:size], term[size:]
         if size == 1 and not (label.isascii() and label.isalpha()):
-            raise ShapeError(f"einsum: {label!r} in {equation!r} is no label; labels are letters and one '...' for each operand")
+            raise ShapeError(
+                f"einsum: {label!r} in {equation!r} is no label; labels are letters and one '...' for each operand"
+            )
         if size == 3 and label in labels:
             raise ShapeError(f"einsum: {equation!r} has two ellipses for one operand")
         labels.append(label)
@@ -121,7 +123,9 @@ def _check_sizes(equation: str, inputs: list[list[str]], tensors: Sequence[Tenso
         own: dict[str, int] = {}
         for label, length in zip(labels, tensor.shape, strict=True):
             if own.setdefault(label, length) != length:
-                raise ShapeError(f"einsum: {label!r} of {equation!r} stands for {own[label]} and {length} in one operand")
+                raise ShapeError(
+                    f"einsum: {label!r} of {equation!r} stands for {own[label]} and {length} in one operand"
+                )
             known = sizes.get(label, 1)
             if known != length and 1 not in (known, length):
                 raise ShapeError(f"einsum: {label!r} of {equation!r} stands for {known} and {length}")

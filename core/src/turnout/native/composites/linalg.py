@@ -196,7 +196,9 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     for i, tensor in enumerate(tensors):
         ranks = (1, 2) if i in (0, count - 1) else (2,)
         if tensor.ndim not in ranks:
-            raise ShapeError(f"linalg.multi_dot: tensors[{i}] has shape {list(tensor.shape)}; only the ends may be vectors")
+            raise ShapeError(
+                f"linalg.multi_dot: tensors[{i}] has shape {list(tensor.shape)}; only the ends may be vectors"
+            )
         if tensor.dtype is not tensors[0].dtype:
             raise DTypeError(
                 f"linalg.multi_dot: tensors must have one dtype, got {tensors[0].dtype.name} and {tensor.dtype.name}"
@@ -268,7 +270,9 @@ def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other:
     kept_right = [d for d in range(other.ndim) if d not in right]
     inner_size = numel([x.shape[d] for d in left])
     rows = aten.reshape(aten.permute(x, (*kept_left, *left)), (numel([x.shape[d] for d in kept_left]), inner_size))
-    columns = aten.reshape(aten.permute(y, (*right, *kept_right)), (inner_size, numel([y.shape[d] for d in kept_right])))
+    columns = aten.reshape(
+        aten.permute(y, (*right, *kept_right)), (inner_size, numel([y.shape[d] for d in kept_right]))
+    )
     shape = [self.shape[d] for d in kept_left] + [other.shape[d] for d in kept_right]
     made: Tensor = aten.reshape(aten.mm(rows, columns), shape)
     return made

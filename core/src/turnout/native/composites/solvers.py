@@ -142,7 +142,9 @@ def linalg_tensorinv(self: Tensor, ind: int = 2) -> Tensor:
         raise ShapeError(f"linalg.tensorinv: ind must be positive, got {ind}")
     first, last = self.shape[:ind], self.shape[ind:]
     if numel(first) != numel(last):
-        raise ShapeError(f"linalg.tensorinv: the dims before {ind} of shape {list(self.shape)} must hold as much as those after")
+        raise ShapeError(
+            f"linalg.tensorinv: the dims before {ind} of shape {list(self.shape)} must hold as much as those after"
+        )
     found = aten.linalg_inv(aten.reshape(self, (numel(first), numel(last))))
     made: Tensor = aten.reshape(found, (*last, *first))
     return made

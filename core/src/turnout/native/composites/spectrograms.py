@@ -41,20 +41,44 @@ def _window(name: str, like: Tensor, window: Tensor | None, width: int, n_fft: i
 
 
 def stft(
-    self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
-    normalized: bool = False, onesided: bool | None = None, return_complex: bool | None = None,
+    self: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
     """Frames from the start of the signal on."""
     return stft_center(
-        self, n_fft, hop_length, win_length, window, False, "constant", normalized, onesided, return_complex, align_to_window
+        self,
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        False,
+        "constant",
+        normalized,
+        onesided,
+        return_complex,
+        align_to_window,
     )
 
 
 def stft_center(
-    self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
-    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
-    return_complex: bool | None = None, align_to_window: bool | None = None,
+    self: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+    align_to_window: bool | None = None,
 ) -> Tensor:
     """[..., frequency, frame] of signals [length] or [batch, length]; with `center`, frame t is around sample t * hop."""
     if self.dtype.category < FLOAT:
@@ -98,15 +122,24 @@ def _padded(signal: Tensor, left: int, right: int, mode: str) -> Tensor:
 
 
 def istft(
-    self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Tensor | None = None,
-    center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
+    self: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool | None = None,
+    length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
     """The signal of a spectrogram [..., frequency, frame]: frames added up and divided by the sum of squared windows."""
     if not self.dtype.is_complex:
         raise DTypeError(f"istft: expected a complex tensor, got {self.dtype.name}")
     if self.ndim not in (2, 3) or 0 in self.shape:
-        raise ShapeError(f"istft: expected a spectrogram or a batch of them, with elements, got shape {list(self.shape)}")
+        raise ShapeError(
+            f"istft: expected a spectrogram or a batch of them, with elements, got shape {list(self.shape)}"
+        )
     hop, width = _frame("istft", n_fft, hop_length, win_length)
     if hop > width:
         raise ShapeError(f"istft: hop_length {hop} must not be greater than win_length {width}")

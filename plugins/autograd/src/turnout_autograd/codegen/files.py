@@ -14,7 +14,7 @@ from turnout_autograd.codegen.writing import Writer, camel, factory_name
 PACKAGE = Path(__file__).resolve().parent.parent
 DERIVATIVES = PACKAGE / "derivatives.yaml"
 TARGET = PACKAGE / "generated" / "kernels.py"
-FORMULAS = ("formulas", "pointwise_formulas", "linalg_formulas")
+FORMULAS = ("formulas", "pointwise_formulas", "layer_formulas", "linalg_formulas")
 FUNCTIONS = Path(turnout.__file__).parent / "native_functions.yaml"
 
 _HEAD = '''"""Nodes and kernels of the standard operators.
@@ -32,7 +32,7 @@ from turnout.state import GRAD as _GRAD
 {imports}
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
-from turnout_autograd.writes import admit, original, rebase, refresh
+from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
 '''

@@ -11,13 +11,19 @@ from turnout.keys import TRACKED
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
+    aminmax_grad,
+    as_strided,
     as_strided_grad,
+    as_strided_scatter,
     cat_grad,
     conj,
     count,
     count_of,
+    cumprod_grad,
     cumsum_grad,
+    cumulative_extreme_grad,
     diagonal_backward,
+    diagonal_scatter,
     dropout_scale,
     expand,
     gathered,
@@ -25,8 +31,10 @@ from turnout_autograd.formulas import (
     index,
     index_select_grad,
     inverse,
+    laid_out,
     log_softmax_backward_data,
     log_softmax_second_grad,
+    logcumsumexp_grad,
     logsumexp_grad,
     mse_loss_backward,
     mse_second_grad,
@@ -36,15 +44,19 @@ from turnout_autograd.formulas import (
     nll_loss_backward,
     prod_grad,
     prod_grad_dim,
+    real_part,
     repeat_grad,
     restored,
     scaled,
+    scatter_reduce_grad,
     select_backward,
+    select_scatter,
     selected_grad,
     shared_grad,
     sigmoid_backward,
     slice,
     slice_grad,
+    slice_scatter,
     softmax_backward_data,
     softmax_second_grad,
     split_grad,
@@ -56,6 +68,7 @@ from turnout_autograd.formulas import (
     unbind_grad,
     unfold_backward,
     var_grad,
+    vector_norm_grad,
     where,
     zeros_like,
 )
@@ -86,6 +99,7 @@ from turnout_autograd.pointwise_formulas import (
     i1_grad,
     i1e_grad,
     igamma_grad,
+    imag_part,
     isfinite,
     isnan,
     ldexp_of,
@@ -95,12 +109,12 @@ from turnout_autograd.pointwise_formulas import (
     log_sigmoid_backward,
     logit_backward,
     mish_backward,
+    polar_unit,
     polygamma,
     pow_grad,
     pow_grad_exponent,
     pow_grad_exponent_scalar,
     pow_grad_self,
-    real,
     scalar_log,
     sgn_grad,
     silu_backward,
@@ -113,6 +127,54 @@ from turnout_autograd.pointwise_formulas import (
     view_as_complex,
     view_as_real,
     xlogy_grad,
+)
+from turnout_autograd.layer_formulas import (
+    adaptive_avg_pool2d,
+    adaptive_avg_pool2d_backward,
+    adaptive_avg_pool3d,
+    adaptive_avg_pool3d_backward,
+    avg_pool2d,
+    avg_pool2d_backward,
+    avg_pool3d,
+    avg_pool3d_backward,
+    binary_cross_entropy_grad,
+    binary_cross_entropy_target_grad,
+    binary_cross_entropy_with_logits_grad,
+    binary_cross_entropy_with_logits_target_grad,
+    col2im,
+    constant_pad_nd,
+    convolution_backward,
+    embedding_dense_backward,
+    group_norm_grad,
+    im2col,
+    layer_norm_grad,
+    placed_grad,
+    upsample_bicubic2d,
+    upsample_bicubic2d_aa,
+    upsample_bicubic2d_aa_backward,
+    upsample_bicubic2d_backward,
+    upsample_bilinear2d,
+    upsample_bilinear2d_aa,
+    upsample_bilinear2d_aa_backward,
+    upsample_bilinear2d_backward,
+    upsample_lanczos2d_aa,
+    upsample_lanczos2d_aa_backward,
+    upsample_linear1d,
+    upsample_linear1d_backward,
+    upsample_nearest1d,
+    upsample_nearest1d_backward,
+    upsample_nearest2d,
+    upsample_nearest2d_backward,
+    upsample_nearest3d,
+    upsample_nearest3d_backward,
+    upsample_nearest_exact1d,
+    upsample_nearest_exact1d_backward,
+    upsample_nearest_exact2d,
+    upsample_nearest_exact2d_backward,
+    upsample_nearest_exact3d,
+    upsample_nearest_exact3d_backward,
+    upsample_trilinear3d,
+    upsample_trilinear3d_backward,
 )
 from turnout_autograd.linalg_formulas import (
     cholesky_grad,
@@ -137,7 +199,7 @@ from turnout_autograd.linalg_formulas import (
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
-from turnout_autograd.writes import admit, original, rebase, refresh
+from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
 
@@ -152,7 +214,7 @@ class AbsBackward0(Node):
         s = self.storage
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
-        grad_self = grad * conj(self).sign()
+        grad_self = grad * self.sgn()
         return grad_self
 
     def release(node):
@@ -300,7 +362,7 @@ class TanhBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = tanh_backward(grad, conj(result))
+        grad_self = tanh_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -314,7 +376,7 @@ class SigmoidBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = sigmoid_backward(grad, conj(result))
+        grad_self = sigmoid_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -3488,35 +3550,23 @@ class ConjPhysicalBackward0(Node):
 
 
 class ComplexBackward0(Node):
-    __slots__ = ('real', 'real_version', 'imag', 'imag_version', 'metas')
+    __slots__ = ('metas',)
     op_name = 'aten::complex'
 
     def backward(node, grad, edges):
         grad_real = None
         if edges[0] is not None:
-            real = node.real
-            s = real.storage
-            if (real.ver if s is None else s.ver) != node.real_version:
-                spoiled(node, 'real', real, node.real_version)
-            grad_real = real(grad)
+            grad_real = real_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_real = fit(grad_real, metas[0])
         grad_imag = None
         if edges[1] is not None:
-            imag = node.imag
-            s = imag.storage
-            if (imag.ver if s is None else s.ver) != node.imag_version:
-                spoiled(node, 'imag', imag, node.imag_version)
-            grad_imag = imag(grad)
+            grad_imag = imag_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_imag = fit(grad_imag, metas[1])
         return grad_real, grad_imag
-
-    def release(node):
-        node.real = FREED
-        node.imag = FREED
 
 
 class PolarBackward0(Node):
@@ -3530,14 +3580,14 @@ class PolarBackward0(Node):
             s = angle.storage
             if (angle.ver if s is None else s.ver) != node.angle_version:
                 spoiled(node, 'angle', angle, node.angle_version)
-            grad_abs = real(grad * conj(angle.cos() + 1j * angle.sin()))
+            grad_abs = real_part(grad * polar_unit(angle))
             metas = node.metas
             if metas is not None:
                 grad_abs = fit(grad_abs, metas[0])
         grad_angle = None
         if edges[1] is not None:
             result = node.result.tensor(node, 'result')
-            grad_angle = real(grad * conj(result * 1j))
+            grad_angle = real_part(grad * conj(result * 1j))
             metas = node.metas
             if metas is not None:
                 grad_angle = fit(grad_angle, metas[1])
@@ -3877,7 +3927,7 @@ class SigmoidBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(grad_output * (1 - 2 * output))
+            grad_output = conj(grad) * grad_output * (1 - 2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -3913,7 +3963,7 @@ class TanhBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(-2 * output * grad_output)
+            grad_output = conj(grad) * grad_output * (-2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -4317,6 +4367,220 @@ class CumsumBackward0(Node):
         return grad_self
 
 
+class AminmaxBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'max', 'min', 'count')
+    op_name = 'aten::aminmax'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        max = node.max.tensor(node, 'max')
+        min = node.min.tensor(node, 'min')
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = aminmax_grad(grads, self, min, max, dim, keepdim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.max = FREED_OUTPUT
+        node.min = FREED_OUTPUT
+
+
+class LinalgVectorNormBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'ord', 'result', 'metas')
+    op_name = 'aten::linalg_vector_norm'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        keepdim = node.keepdim
+        ord = node.ord
+        grad_self = vector_norm_grad(grad, self.to(grad.dtype), result, ord, dim, keepdim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CumprodBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result', 'metas')
+    op_name = 'aten::cumprod'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = cumprod_grad(grad, conj(self).to(grad.dtype), conj(result), dim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LogcumsumexpBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result')
+    op_name = 'aten::logcumsumexp'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = logcumsumexp_grad(grad, self, result, dim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CummaxBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummax'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class CumminBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummin'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class MedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::median'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class MedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::median.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class NanmedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::nanmedian'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class NanmedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::nanmedian.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class ModeBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::mode'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
 class SoftmaxBackward0(Node):
     __slots__ = ('self_dtype', 'dim', 'result')
     op_name = 'aten::_softmax'
@@ -4591,6 +4855,138 @@ class MseLossBackwardBackward0(Node):
         node.grad_output = FREED
 
 
+class BinaryCrossEntropyBackward0(Node):
+    __slots__ = ('self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_target_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight
+
+    def release(node):
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class BinaryCrossEntropyWithLogitsBackward0(Node):
+    __slots__ = ('pos_weight', 'pos_weight_version', 'self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy_with_logits'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_with_logits_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_with_logits_target_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        grad_pos_weight = None
+        if edges[3] is not None:
+            refuse(node, 'pos_weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight, grad_pos_weight
+
+    def release(node):
+        node.pos_weight = FREED
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class EmbeddingBackward0(Node):
+    __slots__ = ('indices', 'indices_version', 'weight_shape', 'padding_idx', 'scale_grad_by_freq')
+    op_name = 'aten::embedding'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = node.indices
+        s = indices.storage
+        if (indices.ver if s is None else s.ver) != node.indices_version:
+            spoiled(node, 'indices', indices, node.indices_version)
+        weight_shape = node.weight_shape
+        padding_idx = node.padding_idx
+        scale_grad_by_freq = node.scale_grad_by_freq
+        grad_weight = embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        return grad_weight
+
+    def release(node):
+        node.indices = FREED
+
+
+class EmbeddingRenormBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::embedding_renorm_'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'the rows of an embedding are limited outside of the recorded computation')
+        return grad_self
+
+
 class NativeDropoutBackward0(Node):
     __slots__ = ('p', 'train', 'result1', 'result1_version')
     op_name = 'aten::native_dropout'
@@ -4630,6 +5026,788 @@ class NativeDropoutBackwardBackward0(Node):
 
     def release(node):
         node.mask = FREED
+
+
+class NativeLayerNormBackward0(Node):
+    __slots__ = ('bias', 'bias_version', 'input', 'input_version', 'weight', 'weight_version', 'eps', 'normalized_shape', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_layer_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            bias = check_optional(node, 'bias', node.bias, node.bias_version)
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            eps = node.eps
+            normalized_shape = node.normalized_shape
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.bias = FREED
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class NativeGroupNormBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'C', 'HxW', 'N', 'eps', 'group', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_group_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            C = node.C
+            HxW = node.HxW
+            N = node.N
+            eps = node.eps
+            group = node.group
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = group_norm_grad(grad, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class ConvolutionBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'dilation', 'groups', 'output_padding', 'padding', 'stride', 'transposed', 'metas')
+    op_name = 'aten::convolution'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = node.weight
+            s = weight.storage
+            if (weight.ver if s is None else s.ver) != node.weight_version:
+                spoiled(node, 'weight', weight, node.weight_version)
+            dilation = node.dilation
+            groups = node.groups
+            output_padding = node.output_padding
+            padding = node.padding
+            stride = node.stride
+            transposed = node.transposed
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+
+
+class Im2colBackward0(Node):
+    __slots__ = ('self_shape', 'dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::im2col'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = col2im(grad, self_shape[-2:], kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class Col2imBackward0(Node):
+    __slots__ = ('dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::col2im'
+    unary = True
+
+    def backward(node, grad, edges):
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = im2col(grad, kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class MaxPool2dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool2d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class MaxPool3dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool3d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool2dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AvgPool3dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool2d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool3d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool2dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool2d(grad, grad_output_shape[-2:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool3dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool3d(grad, grad_output_shape[-3:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AdaptiveMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class ConstantPadNdBackward0(Node):
+    __slots__ = ('pad', 'metas')
+    op_name = 'aten::constant_pad_nd'
+    unary = True
+
+    def backward(node, grad, edges):
+        pad = node.pad
+        grad_self = constant_pad_nd(grad, [-n for n in pad])
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+
+class UpsampleNearest1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearest1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearest2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearest3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest_exact1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearestExact1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest_exact1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearestExact2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLinear1dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_linear1d_backward(grad, output_size, self_shape, align_corners, scales)
+        return grad_self
+
+
+class UpsampleLinear1dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_linear1d(grad, output_size, align_corners, scales)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleTrilinear3dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_trilinear3d_backward(grad, output_size, self_shape, align_corners, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleTrilinear3dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_trilinear3d(grad, output_size, align_corners, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLanczos2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_lanczos2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleLanczos2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_lanczos2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
 
 
 class MmBackward0(Node):
@@ -5571,6 +6749,146 @@ class RepeatBackward0(Node):
         return grad_self
 
 
+class SliceScatterBackward0(Node):
+    __slots__ = ('dim', 'end', 'start', 'step', 'src_shape', 'metas')
+    op_name = 'aten::slice_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_self = slice_scatter(grad, grad.new_zeros(()).expand(slice(grad, dim, start, end, step).shape), dim, start, end, step)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_src = sum_to(slice(grad, dim, start, end, step), src_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class SelectScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim', 'index', 'metas')
+    op_name = 'aten::select_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            index = node.index
+            grad_self = select_scatter(grad, grad.new_zeros(src_shape), dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim = node.dim
+            index = node.index
+            grad_src = grad.select(dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class DiagonalScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim1', 'dim2', 'offset', 'metas')
+    op_name = 'aten::diagonal_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_self = diagonal_scatter(grad, grad.new_zeros(src_shape), offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_src = grad.diagonal(offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class AsStridedScatterBackward0(Node):
+    __slots__ = ('self_geometry', 'src_shape', 'size', 'storage_offset', 'stride', 'metas')
+    op_name = 'aten::as_strided_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self_geometry = node.self_geometry
+            src_shape = node.src_shape
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_self = as_strided_scatter(laid_out(grad, self_geometry), grad.new_zeros(src_shape), size, stride, storage_offset)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            self_geometry = node.self_geometry
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_src = as_strided(laid_out(grad, self_geometry), size, stride, storage_offset).contiguous()
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class UnsafeSplitBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_size', 'count')
+    op_name = 'aten::unsafe_split.Tensor'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_size = node.split_size
+        grad_self = split_grad(grads, self_shape, split_sizes_of(self_shape, split_size, dim), dim)
+        return grad_self
+
+
+class UnsafeSplitWithSizesBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_sizes', 'count')
+    op_name = 'aten::unsafe_split_with_sizes'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_sizes = node.split_sizes
+        grad_self = split_grad(grads, self_shape, split_sizes, dim)
+        return grad_self
+
+
 class CloneBackward0(Node):
     __slots__ = ()
     op_name = 'aten::clone'
@@ -5706,6 +7024,26 @@ class MaskedFillBackward1(Node):
 
     def release(node):
         node.mask = FREED
+
+
+class CopyBackward1(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::copy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            grad_src = grad
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
 
 
 class IndexBackward0(Node):
@@ -5903,38 +7241,6 @@ class IndexAddBackward0(Node):
         node.index = FREED
 
 
-class TopkBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::topk'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
-class SortBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::sort.stable'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
 class CatBackward0(Node):
     __slots__ = ('tensors_shapes', 'dim', 'metas')
     op_name = 'aten::cat'
@@ -5980,6 +7286,122 @@ class TriuBackward0(Node):
         diagonal = node.diagonal
         grad_self = grad.triu(diagonal)
         return grad_self
+
+
+class TopkBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::topk'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class SortBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::sort.stable'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class KthvalueBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::kthvalue'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class Unique2Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::_unique2'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
+        return grad_self
+
+
+class UniqueDimBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the slices')
+        return grad_self
+
+
+class UniqueConsecutiveBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_consecutive'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
+        return grad_self
+
+
+class ScatterReduceBackward0(Node):
+    __slots__ = ('index', 'index_version', 'self', 'self_version', 'src', 'src_version', 'dim', 'include_self', 'reduce', 'result', 'metas')
+    op_name = 'aten::scatter_reduce.two'
+
+    def backward(node, grad, edges):
+        grad_self = grad_src = None
+        if edges[0] is not None or edges[1] is not None:
+            index = node.index
+            s = index.storage
+            if (index.ver if s is None else s.ver) != node.index_version:
+                spoiled(node, 'index', index, node.index_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            src = node.src
+            s = src.storage
+            if (src.ver if s is None else s.ver) != node.src_version:
+                spoiled(node, 'src', src, node.src_version)
+            result = node.result.tensor(node, 'result')
+            dim = node.dim
+            include_self = node.include_self
+            reduce = node.reduce
+            grad_self, grad_src = scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_src is not None: grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+    def release(node):
+        node.index = FREED
+        node.self = FREED
+        node.src = FREED
+        node.result = FREED_OUTPUT
 
 
 class UniformBackward0(Node):
@@ -6040,6 +7462,147 @@ class BernoulliBackward2(Node):
     def backward(node, grad, edges):
         grad_self = zeros_like(grad)
         return grad_self
+
+
+class RandomBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::random_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class RandomBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::random_.to'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class CauchyBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::cauchy_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class LogNormalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::log_normal_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class ExponentialBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::exponential_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class GeometricBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::geometric_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class BernoulliBackward3(Node):
+    __slots__ = ('p_shape', 'metas')
+    op_name = 'aten::bernoulli_.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_p = None
+        if edges[1] is not None:
+            p_shape = node.p_shape
+            grad_p = sum_to(zeros_like(grad), p_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_p = fit(grad_p, metas[1])
+        return grad_self, grad_p
+
+
+class PoissonBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::poisson'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalFunctionalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::normal_functional'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.Tensor_float'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_mean = zeros_like(grad)
+        return grad_mean
+
+
+class NormalBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.float_Tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_std = zeros_like(grad)
+        return grad_std
+
+
+class NormalBackward3(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::normal.Tensor_Tensor'
+
+    def backward(node, grad, edges):
+        grad_mean = None
+        if edges[0] is not None:
+            grad_mean = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_mean = fit(grad_mean, metas[0])
+        grad_std = None
+        if edges[1] is not None:
+            grad_std = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_std = fit(grad_std, metas[1])
+        return grad_mean, grad_std
 
 
 def kernel_of_abs(op):
@@ -16939,14 +18502,6 @@ def kernel_of_complex(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((real.node or real) if tracks_real else None, (imag.node or imag) if tracks_imag else None)
-        if tracks_real:
-            node.real = real
-            s = real.storage
-            node.real_version = real.ver if s is None else s.ver
-        if tracks_imag:
-            node.imag = imag
-            s = imag.storage
-            node.imag_version = imag.ver if s is None else s.ver
         result = call(below, real, imag)
         if tracks_real and real.node is not None or tracks_imag and imag.node is not None:
             a = real.array
@@ -19023,6 +20578,481 @@ def kernel_of_cumsum_(op):
     return kernel
 
 
+def kernel_of_aminmax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = AminmaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.max = Kept(result_1, tracked)
+        node.min = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::aminmax'
+    return kernel
+
+
+def kernel_of_linalg_vector_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, ord, dim, keepdim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, ord, dim, keepdim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, ord, dim, keepdim, dtype)
+        node = LinalgVectorNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        node.ord = ord
+        result = call(below, self, ord, dim, keepdim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_vector_norm'
+    return kernel
+
+
+def kernel_of_cumprod(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cumprod'
+    return kernel
+
+
+def kernel_of_cumprod_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, dtype)
+        admit('aten::cumprod_', self, tracked)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.dim = dim
+        call(below, self, dim, dtype)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cumprod_'
+    return kernel
+
+
+def kernel_of_logcumsumexp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = LogcumsumexpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::logcumsumexp'
+    return kernel
+
+
+def kernel_of_cummax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CummaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummax'
+    return kernel
+
+
+def kernel_of_cummin(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CumminBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummin'
+    return kernel
+
+
+def kernel_of_median(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = MedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median'
+    return kernel
+
+
+def kernel_of_median_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = MedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median.dim'
+    return kernel
+
+
+def kernel_of_nanmedian(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = NanmedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian'
+    return kernel
+
+
+def kernel_of_nanmedian_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = NanmedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian.dim'
+    return kernel
+
+
+def kernel_of_mode(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = ModeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::mode'
+    return kernel
+
+
 def kernel_of__softmax(op):
     cache = op.cache
     resolve = op.resolve
@@ -19403,6 +21433,184 @@ def kernel_of_mse_loss_backward(op):
     return kernel
 
 
+def kernel_of_binary_cross_entropy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight
+        if not tracked:
+            return call(below, self, target, weight, reduction)
+        node = BinaryCrossEntropyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None)
+        if tracks_self or tracks_target:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, reduction)
+        node.metas = unlike(result, self, target, weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy'
+    return kernel
+
+
+def kernel_of_binary_cross_entropy_with_logits(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, pos_weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, pos_weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if pos_weight is None:
+            tracks_pos_weight = 0
+        else:
+            if pos_weight.view_of is not None: refresh(pos_weight)
+            tracks_pos_weight = pos_weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight | tracks_pos_weight
+        if not tracked:
+            return call(below, self, target, weight, pos_weight, reduction)
+        node = BinaryCrossEntropyWithLogitsBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None, (pos_weight.node or pos_weight) if tracks_pos_weight else None)
+        if tracks_self or tracks_target:
+            node.pos_weight = pos_weight
+            node.pos_weight_version = version_of(pos_weight)
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, pos_weight, reduction)
+        node.metas = unlike(result, self, target, weight, pos_weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy_with_logits'
+    return kernel
+
+
+def kernel_of_embedding(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        tracked = tracks_weight
+        if not tracked:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        node = EmbeddingBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (weight.node or weight,)
+        node.indices = indices
+        s = indices.storage
+        node.indices_version = indices.ver if s is None else s.ver
+        node.weight_shape = weight.array.shape
+        node.padding_idx = padding_idx
+        node.scale_grad_by_freq = scale_grad_by_freq
+        result = call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding'
+    return kernel
+
+
+def kernel_of_embedding_renorm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.dtype.category < FLOAT:
+            return call(below, self, indices, max_norm, norm_type)
+        admit('aten::embedding_renorm_', self, tracked)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, indices, max_norm, norm_type)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm_'
+    return kernel
+
+
 def kernel_of_native_dropout(op):
     cache = op.cache
     resolve = op.resolve
@@ -19484,6 +21692,1774 @@ def kernel_of_native_dropout_backward(op):
         return result
 
     kernel.__qualname__ = 'autograd of aten::native_dropout_backward'
+    return kernel
+
+
+def kernel_of_native_layer_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, normalized_shape, weight, bias, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        node = NativeLayerNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.bias = bias
+        node.bias_version = version_of(bias)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.eps = eps
+        node.normalized_shape = normalized_shape
+        result = call(below, input, normalized_shape, weight, bias, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_layer_norm'
+    return kernel
+
+
+def kernel_of_native_group_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, N, C, HxW, group, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        node = NativeGroupNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.C = C
+        node.HxW = HxW
+        node.N = N
+        node.eps = eps
+        node.group = group
+        result = call(below, input, weight, bias, N, C, HxW, group, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_group_norm'
+    return kernel
+
+
+def kernel_of_convolution(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node = ConvolutionBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        s = weight.storage
+        node.weight_version = weight.ver if s is None else s.ver
+        node.dilation = dilation
+        node.groups = groups
+        node.output_padding = output_padding
+        node.padding = padding
+        node.stride = stride
+        node.transposed = transposed
+        result = call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node.metas = unlike(result, input, weight, bias)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::convolution'
+    return kernel
+
+
+def kernel_of_im2col(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        node = Im2colBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::im2col'
+    return kernel
+
+
+def kernel_of_col2im(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        node = Col2imBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, output_size, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::col2im'
+    return kernel
+
+
+def kernel_of_max_pool2d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool2dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool2d_with_indices'
+    return kernel
+
+
+def kernel_of_max_pool3d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool3dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool3d_with_indices'
+    return kernel
+
+
+def kernel_of_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d'
+    return kernel
+
+
+def kernel_of_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d'
+    return kernel
+
+
+def kernel_of_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool2d'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool3d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool2d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool3d'
+    return kernel
+
+
+def kernel_of_constant_pad_nd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, pad, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, pad, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, pad, value)
+        node = ConstantPadNdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.pad = pad
+        result = call(below, self, pad, value)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::constant_pad_nd'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearest1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearest1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearestExact1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearestExact1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_linear1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales)
+        node = UpsampleLinear1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d'
+    return kernel
+
+
+def kernel_of_upsample_linear1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        node = UpsampleLinear1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa_backward'
     return kernel
 
 
@@ -21562,6 +25538,518 @@ def kernel_of_repeat(op):
     return kernel
 
 
+def kernel_of_slice_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, start, end, step):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, start, end, step)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, start, end, step)
+        node = SliceScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.end = end
+        node.start = start
+        node.step = step
+        if tracks_src:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, start, end, step)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::slice_scatter'
+    return kernel
+
+
+def kernel_of_select_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, index):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, index)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, index)
+        node = SelectScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.index = index
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, index)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::select_scatter'
+    return kernel
+
+
+def kernel_of_diagonal_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, offset, dim1, dim2):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, offset, dim1, dim2)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, offset, dim1, dim2)
+        node = DiagonalScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim1 = dim1
+        node.dim2 = dim2
+        node.offset = offset
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, offset, dim1, dim2)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::diagonal_scatter'
+    return kernel
+
+
+def kernel_of_as_strided_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, size, stride, storage_offset)
+        node = AsStridedScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, size, stride, storage_offset)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_scatter'
+    return kernel
+
+
+def kernel_of_unsafe_split_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_size, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_size, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_size, dim)
+        node = UnsafeSplitBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_size = split_size
+        result = call(below, self, split_size, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split.Tensor'
+    return kernel
+
+
+def kernel_of_unsafe_split_with_sizes(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_sizes, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_sizes, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_sizes, dim)
+        node = UnsafeSplitWithSizesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_sizes = split_sizes
+        result = call(below, self, split_sizes, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split_with_sizes'
+    return kernel
+
+
+def kernel_of_t_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::t_', self, tracked)
+        node = TBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::t_'
+    return kernel
+
+
+def kernel_of_transpose_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim0, dim1):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim0, dim1)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim0, dim1)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim0, dim1)
+        admit('aten::transpose_', self, tracked)
+        node = TransposeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim0 = dim0
+        node.dim1 = dim1
+        call(below, self, dim0, dim1)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::transpose_'
+    return kernel
+
+
+def kernel_of_squeeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::squeeze_', self, tracked)
+        node = SqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_'
+    return kernel
+
+
+def kernel_of_squeeze__dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dim', self, tracked)
+        node = SqueezeBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dim'
+    return kernel
+
+
+def kernel_of_squeeze__dims(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dims', self, tracked)
+        node = SqueezeBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dims'
+    return kernel
+
+
+def kernel_of_unsqueeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::unsqueeze_', self, tracked)
+        node = UnsqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::unsqueeze_'
+    return kernel
+
+
+def kernel_of_as_strided_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, size, stride, storage_offset)
+        if self.dtype.category < FLOAT:
+            return call(below, self, size, stride, storage_offset)
+        admit('aten::as_strided_', self, tracked)
+        node = AsStridedBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        call(below, self, size, stride, storage_offset)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_'
+    return kernel
+
+
 def kernel_of_clone(op):
     cache = op.cache
     resolve = op.resolve
@@ -22037,6 +26525,50 @@ def kernel_of_masked_fill__Tensor(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::masked_fill_.Tensor'
+    return kernel
+
+
+def kernel_of_copy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, non_blocking):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, non_blocking)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, non_blocking)
+        node = CopyBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        result = call(below, self, src, non_blocking)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::copy'
     return kernel
 
 
@@ -22571,76 +27103,6 @@ def kernel_of_index_add_(op):
     return kernel
 
 
-def kernel_of_topk(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, k, dim, largest, sorted):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, k, dim, largest, sorted)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, k, dim, largest, sorted)
-        node = TopkBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, k, dim, largest, sorted)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::topk'
-    return kernel
-
-
-def kernel_of_sort_stable(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, stable, dim, descending):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, stable, dim, descending)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, stable, dim, descending)
-        node = SortBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, stable, dim, descending)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::sort.stable'
-    return kernel
-
-
 def kernel_of_cat(op):
     cache = op.cache
     resolve = op.resolve
@@ -22845,6 +27307,302 @@ def kernel_of_triu_(op):
     return kernel
 
 
+def kernel_of_topk(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, largest, sorted):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, largest, sorted)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, largest, sorted)
+        node = TopkBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, k, dim, largest, sorted)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::topk'
+    return kernel
+
+
+def kernel_of_sort_stable(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, stable, dim, descending):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, stable, dim, descending)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, stable, dim, descending)
+        node = SortBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, stable, dim, descending)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::sort.stable'
+    return kernel
+
+
+def kernel_of_kthvalue(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, keepdim)
+        node = KthvalueBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, k, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::kthvalue'
+    return kernel
+
+
+def kernel_of__unique2(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, sorted, return_inverse, return_counts)
+        node = Unique2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_unique2'
+    return kernel
+
+
+def kernel_of_unique_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        node = UniqueDimBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, dim, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_dim'
+    return kernel
+
+
+def kernel_of_unique_consecutive(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, return_inverse, return_counts, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, return_inverse, return_counts, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, return_inverse, return_counts, dim)
+        node = UniqueConsecutiveBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, return_inverse, return_counts, dim)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_consecutive'
+    return kernel
+
+
+def kernel_of_scatter_reduce_two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        result = call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(result, self, src)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce.two'
+    return kernel
+
+
+def kernel_of_scatter_reduce__two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, index, src, reduce, include_self)
+        admit('aten::scatter_reduce_.two', self, tracked)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(self, self, src)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce_.two'
+    return kernel
+
+
 def kernel_of_uniform_(op):
     cache = op.cache
     resolve = op.resolve
@@ -23041,6 +27799,455 @@ def kernel_of_bernoulli__float(op):
     return kernel
 
 
+def kernel_of_random_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, generator)
+        admit('aten::random_', self, tracked)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_'
+    return kernel
+
+
+def kernel_of_random__to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, to, generator)
+        admit('aten::random_.to', self, tracked)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, to, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_.to'
+    return kernel
+
+
+def kernel_of_cauchy_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, median, sigma, generator)
+        admit('aten::cauchy_', self, tracked)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, median, sigma, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cauchy_'
+    return kernel
+
+
+def kernel_of_log_normal_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
+        admit('aten::log_normal_', self, tracked)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, mean, std, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::log_normal_'
+    return kernel
+
+
+def kernel_of_exponential_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, lambd, generator)
+        admit('aten::exponential_', self, tracked)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, lambd, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::exponential_'
+    return kernel
+
+
+def kernel_of_geometric_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::geometric_', self, tracked)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, p, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::geometric_'
+    return kernel
+
+
+def kernel_of_bernoulli__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::bernoulli_.Tensor', self, tracked)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli_.Tensor'
+    return kernel
+
+
+def kernel_of_poisson(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = PoissonBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::poisson'
+    return kernel
+
+
+def kernel_of_normal_functional(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = NormalFunctionalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal_functional'
+    return kernel
+
+
+def kernel_of_normal_Tensor_float(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        tracked = tracks_mean
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (mean.node or mean,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_float'
+    return kernel
+
+
+def kernel_of_normal_float_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (std.node or std,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.float_Tensor'
+    return kernel
+
+
+def kernel_of_normal_Tensor_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_mean | tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((mean.node or mean) if tracks_mean else None, (std.node or std) if tracks_std else None)
+        result = call(below, mean, std, generator)
+        if tracks_mean and mean.node is not None or tracks_std and std.node is not None:
+            a = mean.array
+            b = std.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and mean.device is std.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(mean, std)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_Tensor'
+    return kernel
+
+
+def kernel_of_embedding_renorm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, indices, max_norm, norm_type)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm'
+    return kernel
+
+
 def kernel_of_zero(op):
     cache = op.cache
     resolve = op.resolve
@@ -23134,6 +28341,244 @@ def kernel_of_random_from(op):
         return result
 
     kernel.__qualname__ = 'autograd of aten::random.from'
+    return kernel
+
+
+def kernel_of_random(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random'
+    return kernel
+
+
+def kernel_of_random_to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, to, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random.to'
+    return kernel
+
+
+def kernel_of_cauchy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, median, sigma, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cauchy'
+    return kernel
+
+
+def kernel_of_log_normal(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::log_normal'
+    return kernel
+
+
+def kernel_of_exponential(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, lambd, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::exponential'
+    return kernel
+
+
+def kernel_of_geometric(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, p, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::geometric'
+    return kernel
+
+
+def kernel_of_bernoulli_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        result = call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli.Tensor'
     return kernel
 
 
@@ -23472,6 +28917,18 @@ KERNELS = {
     'aten::logsumexp': kernel_of_logsumexp,
     'aten::cumsum': kernel_of_cumsum,
     'aten::cumsum_': kernel_of_cumsum_,
+    'aten::aminmax': kernel_of_aminmax,
+    'aten::linalg_vector_norm': kernel_of_linalg_vector_norm,
+    'aten::cumprod': kernel_of_cumprod,
+    'aten::cumprod_': kernel_of_cumprod_,
+    'aten::logcumsumexp': kernel_of_logcumsumexp,
+    'aten::cummax': kernel_of_cummax,
+    'aten::cummin': kernel_of_cummin,
+    'aten::median': kernel_of_median,
+    'aten::median.dim': kernel_of_median_dim,
+    'aten::nanmedian': kernel_of_nanmedian,
+    'aten::nanmedian.dim': kernel_of_nanmedian_dim,
+    'aten::mode': kernel_of_mode,
     'aten::_softmax': kernel_of__softmax,
     'aten::_log_softmax': kernel_of__log_softmax,
     'aten::_softmax_backward_data': kernel_of__softmax_backward_data,
@@ -23480,8 +28937,58 @@ KERNELS = {
     'aten::nll_loss_backward': kernel_of_nll_loss_backward,
     'aten::mse_loss': kernel_of_mse_loss,
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
+    'aten::binary_cross_entropy': kernel_of_binary_cross_entropy,
+    'aten::binary_cross_entropy_with_logits': kernel_of_binary_cross_entropy_with_logits,
+    'aten::embedding': kernel_of_embedding,
+    'aten::embedding_renorm_': kernel_of_embedding_renorm_,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
+    'aten::native_layer_norm': kernel_of_native_layer_norm,
+    'aten::native_group_norm': kernel_of_native_group_norm,
+    'aten::convolution': kernel_of_convolution,
+    'aten::im2col': kernel_of_im2col,
+    'aten::col2im': kernel_of_col2im,
+    'aten::max_pool2d_with_indices': kernel_of_max_pool2d_with_indices,
+    'aten::max_pool3d_with_indices': kernel_of_max_pool3d_with_indices,
+    'aten::avg_pool2d': kernel_of_avg_pool2d,
+    'aten::avg_pool3d': kernel_of_avg_pool3d,
+    'aten::avg_pool2d_backward': kernel_of_avg_pool2d_backward,
+    'aten::avg_pool3d_backward': kernel_of_avg_pool3d_backward,
+    'aten::_adaptive_avg_pool2d': kernel_of__adaptive_avg_pool2d,
+    'aten::_adaptive_avg_pool3d': kernel_of__adaptive_avg_pool3d,
+    'aten::_adaptive_avg_pool2d_backward': kernel_of__adaptive_avg_pool2d_backward,
+    'aten::_adaptive_avg_pool3d_backward': kernel_of__adaptive_avg_pool3d_backward,
+    'aten::adaptive_max_pool2d': kernel_of_adaptive_max_pool2d,
+    'aten::adaptive_max_pool3d': kernel_of_adaptive_max_pool3d,
+    'aten::fractional_max_pool2d': kernel_of_fractional_max_pool2d,
+    'aten::fractional_max_pool3d': kernel_of_fractional_max_pool3d,
+    'aten::constant_pad_nd': kernel_of_constant_pad_nd,
+    'aten::upsample_nearest1d': kernel_of_upsample_nearest1d,
+    'aten::upsample_nearest1d_backward': kernel_of_upsample_nearest1d_backward,
+    'aten::upsample_nearest2d': kernel_of_upsample_nearest2d,
+    'aten::upsample_nearest2d_backward': kernel_of_upsample_nearest2d_backward,
+    'aten::upsample_nearest3d': kernel_of_upsample_nearest3d,
+    'aten::upsample_nearest3d_backward': kernel_of_upsample_nearest3d_backward,
+    'aten::_upsample_nearest_exact1d': kernel_of__upsample_nearest_exact1d,
+    'aten::_upsample_nearest_exact1d_backward': kernel_of__upsample_nearest_exact1d_backward,
+    'aten::_upsample_nearest_exact2d': kernel_of__upsample_nearest_exact2d,
+    'aten::_upsample_nearest_exact2d_backward': kernel_of__upsample_nearest_exact2d_backward,
+    'aten::_upsample_nearest_exact3d': kernel_of__upsample_nearest_exact3d,
+    'aten::_upsample_nearest_exact3d_backward': kernel_of__upsample_nearest_exact3d_backward,
+    'aten::upsample_linear1d': kernel_of_upsample_linear1d,
+    'aten::upsample_linear1d_backward': kernel_of_upsample_linear1d_backward,
+    'aten::upsample_bilinear2d': kernel_of_upsample_bilinear2d,
+    'aten::upsample_bilinear2d_backward': kernel_of_upsample_bilinear2d_backward,
+    'aten::upsample_trilinear3d': kernel_of_upsample_trilinear3d,
+    'aten::upsample_trilinear3d_backward': kernel_of_upsample_trilinear3d_backward,
+    'aten::upsample_bicubic2d': kernel_of_upsample_bicubic2d,
+    'aten::upsample_bicubic2d_backward': kernel_of_upsample_bicubic2d_backward,
+    'aten::_upsample_bilinear2d_aa': kernel_of__upsample_bilinear2d_aa,
+    'aten::_upsample_bilinear2d_aa_backward': kernel_of__upsample_bilinear2d_aa_backward,
+    'aten::_upsample_bicubic2d_aa': kernel_of__upsample_bicubic2d_aa,
+    'aten::_upsample_bicubic2d_aa_backward': kernel_of__upsample_bicubic2d_aa_backward,
+    'aten::_upsample_lanczos2d_aa': kernel_of__upsample_lanczos2d_aa,
+    'aten::_upsample_lanczos2d_aa_backward': kernel_of__upsample_lanczos2d_aa_backward,
     'aten::mm': kernel_of_mm,
     'aten::bmm': kernel_of_bmm,
     'aten::mv': kernel_of_mv,
@@ -23535,6 +29042,19 @@ KERNELS = {
     'aten::split_with_sizes': kernel_of_split_with_sizes,
     'aten::_unsafe_view': kernel_of__unsafe_view,
     'aten::repeat': kernel_of_repeat,
+    'aten::slice_scatter': kernel_of_slice_scatter,
+    'aten::select_scatter': kernel_of_select_scatter,
+    'aten::diagonal_scatter': kernel_of_diagonal_scatter,
+    'aten::as_strided_scatter': kernel_of_as_strided_scatter,
+    'aten::unsafe_split.Tensor': kernel_of_unsafe_split_Tensor,
+    'aten::unsafe_split_with_sizes': kernel_of_unsafe_split_with_sizes,
+    'aten::t_': kernel_of_t_,
+    'aten::transpose_': kernel_of_transpose_,
+    'aten::squeeze_': kernel_of_squeeze_,
+    'aten::squeeze_.dim': kernel_of_squeeze__dim,
+    'aten::squeeze_.dims': kernel_of_squeeze__dims,
+    'aten::unsqueeze_': kernel_of_unsqueeze_,
+    'aten::as_strided_': kernel_of_as_strided_,
     'aten::clone': kernel_of_clone,
     'aten::copy_': kernel_of_copy_,
     'aten::_to_copy': kernel_of__to_copy,
@@ -23547,6 +29067,7 @@ KERNELS = {
     'aten::masked_fill.Tensor': kernel_of_masked_fill_Tensor,
     'aten::masked_fill_.Scalar': kernel_of_masked_fill__Scalar,
     'aten::masked_fill_.Tensor': kernel_of_masked_fill__Tensor,
+    'aten::copy': kernel_of_copy,
     'aten::index.Tensor': kernel_of_index_Tensor,
     'aten::index_put': kernel_of_index_put,
     'aten::index_put_': kernel_of_index_put_,
@@ -23560,23 +29081,49 @@ KERNELS = {
     'aten::scatter_add_': kernel_of_scatter_add_,
     'aten::index_add': kernel_of_index_add,
     'aten::index_add_': kernel_of_index_add_,
-    'aten::topk': kernel_of_topk,
-    'aten::sort.stable': kernel_of_sort_stable,
     'aten::cat': kernel_of_cat,
     'aten::flip': kernel_of_flip,
     'aten::tril': kernel_of_tril,
     'aten::tril_': kernel_of_tril_,
     'aten::triu': kernel_of_triu,
     'aten::triu_': kernel_of_triu_,
+    'aten::topk': kernel_of_topk,
+    'aten::sort.stable': kernel_of_sort_stable,
+    'aten::kthvalue': kernel_of_kthvalue,
+    'aten::_unique2': kernel_of__unique2,
+    'aten::unique_dim': kernel_of_unique_dim,
+    'aten::unique_consecutive': kernel_of_unique_consecutive,
+    'aten::scatter_reduce.two': kernel_of_scatter_reduce_two,
+    'aten::scatter_reduce_.two': kernel_of_scatter_reduce__two,
     'aten::uniform_': kernel_of_uniform_,
     'aten::normal_': kernel_of_normal_,
     'aten::random_.from': kernel_of_random__from,
     'aten::bernoulli': kernel_of_bernoulli,
     'aten::bernoulli.p': kernel_of_bernoulli_p,
     'aten::bernoulli_.float': kernel_of_bernoulli__float,
+    'aten::random_': kernel_of_random_,
+    'aten::random_.to': kernel_of_random__to,
+    'aten::cauchy_': kernel_of_cauchy_,
+    'aten::log_normal_': kernel_of_log_normal_,
+    'aten::exponential_': kernel_of_exponential_,
+    'aten::geometric_': kernel_of_geometric_,
+    'aten::bernoulli_.Tensor': kernel_of_bernoulli__Tensor,
+    'aten::poisson': kernel_of_poisson,
+    'aten::normal_functional': kernel_of_normal_functional,
+    'aten::normal.Tensor_float': kernel_of_normal_Tensor_float,
+    'aten::normal.float_Tensor': kernel_of_normal_float_Tensor,
+    'aten::normal.Tensor_Tensor': kernel_of_normal_Tensor_Tensor,
+    'aten::embedding_renorm': kernel_of_embedding_renorm,
     'aten::zero': kernel_of_zero,
     'aten::uniform': kernel_of_uniform,
     'aten::random.from': kernel_of_random_from,
+    'aten::random': kernel_of_random,
+    'aten::random.to': kernel_of_random_to,
+    'aten::cauchy': kernel_of_cauchy,
+    'aten::log_normal': kernel_of_log_normal,
+    'aten::exponential': kernel_of_exponential,
+    'aten::geometric': kernel_of_geometric,
+    'aten::bernoulli.Tensor': kernel_of_bernoulli_Tensor,
 }
 
 CONSTANT = frozenset({
@@ -23628,8 +29175,14 @@ CONSTANT = frozenset({
     'aten::all',
     'aten::all.dim',
     'aten::all.dims',
+    'aten::bincount',
     'aten::detach',
+    'aten::view.dtype',
+    'aten::repeat_interleave.Tensor',
     'aten::nonzero',
+    'aten::searchsorted.Tensor',
+    'aten::searchsorted.Scalar',
+    'aten::nonzero_static',
     'aten::empty_like',
     'aten::zeros_like',
     'aten::ones_like',
@@ -23641,4 +29194,19 @@ CONSTANT = frozenset({
     'aten::new_ones',
     'aten::new_full',
     'aten::new_empty_strided',
+    'aten::linspace.Tensor_Tensor',
+    'aten::linspace.Tensor_Scalar',
+    'aten::linspace.Scalar_Tensor',
+    'aten::logspace.Tensor_Tensor',
+    'aten::logspace.Tensor_Scalar',
+    'aten::logspace.Scalar_Tensor',
+    'aten::rand_like.generator',
+    'aten::randn_like.generator',
+    'aten::randint_like',
+    'aten::randint_like.generator',
+    'aten::randint_like.Tensor',
+    'aten::randint_like.Tensor_generator',
+    'aten::randint_like.low_dtype',
+    'aten::randint_like.low_generator_dtype',
+    'aten::multinomial',
 })
