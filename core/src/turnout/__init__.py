@@ -53,6 +53,11 @@ from turnout.generated.functions import *  # noqa: F403 - a module of public fun
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.native import standard
 from turnout.ops import ops as ops
+from turnout.reductions import cdist as cdist
+from turnout.reductions import nonzero as nonzero
+from turnout.reductions import norm as norm
+from turnout.reductions import unique as unique
+from turnout.reductions import unique_consecutive as unique_consecutive
 from turnout.tensors import Tensor as Tensor
 
 TYPE_CHECKING = False
@@ -63,6 +68,7 @@ if TYPE_CHECKING:
     from turnout import func as func
     from turnout import graphs as graphs
     from turnout import library as library
+    from turnout import masked as masked
     from turnout import linalg as linalg
     from turnout import nn as nn
     from turnout import schema as schema
@@ -112,6 +118,7 @@ _LAZY = {
     "library": "turnout.library",
     "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
+    "masked": "turnout.masked",
     "manual_seed": "turnout.random:manual_seed",
     "nn": "turnout.nn",
     "result_type": "turnout.shapes.promotion:result_type",

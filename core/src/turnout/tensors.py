@@ -16,6 +16,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import AliasError, CallError, DTypeError, TurnoutError
 from turnout.generated.methods import TensorMethods
 from turnout.keys import TRACKED
+from turnout.reductions import ReductionMethods
 from turnout.registry import REGISTRY
 from turnout.state import CLOCK, VERSION_MASK
 
@@ -69,7 +70,7 @@ class View:
         self.no_grad = no_grad
 
 
-class Tensor(TensorMethods, Conversions):
+class Tensor(ReductionMethods, TensorMethods, Conversions):
     """An n-dimensional array on a device, with the keys that decide what its operators do.
 
     Make one with `turnout.tensor`, a factory such as `turnout.zeros`, or `turnout.from_numpy`.

@@ -208,6 +208,7 @@ GROUPS = (
     ('aten::mse_loss_backward', None, None, 'aten::mse_loss_backward.grad_input'),
     ('aten::special_softmax', None, None, None),
     ('aten::special_log_softmax', None, None, None),
+    ('aten::_safe_softmax', None, None, 'aten::_safe_softmax.out'),
     ('aten::linear', None, None, 'aten::linear.out'),
     ('aten::layer_norm', None, None, None),
     ('aten::embedding', None, None, None),

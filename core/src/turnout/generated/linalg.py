@@ -19,7 +19,7 @@ from turnout.generated.operators import (
 )
 
 
-def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """aten::linalg_vector_norm, aten::linalg_vector_norm.out"""
     if out is not None:
         return op_linalg_vector_norm__out(input, ord, dim, keepdim, dtype=dtype, out=out)
@@ -39,4 +39,4 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
     return kernel(ks, input, ord, dim, keepdim, dtype)
 
 
-__all__ = ['linalg_vector_norm']
+__all__ = ['vector_norm']

@@ -10,6 +10,6 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
 
-def linalg_vector_norm(input: Tensor, ord: _complex | Tensor = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: DType | type | None = ..., out: Tensor | None = None) -> Tensor: ...
+def vector_norm(input: Tensor, ord: _complex | Tensor = ..., dim: _int | Sequence[_int] | None = ..., keepdim: _bool = ..., *, dtype: DType | type | None = ..., out: Tensor | None = None) -> Tensor: ...
 
-__all__ = ['linalg_vector_norm']
+__all__ = ['vector_norm']

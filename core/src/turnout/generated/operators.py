@@ -5377,6 +5377,21 @@ def special_log_softmax(self, dim, *, dtype=None):
         return miss('aten::special_log_softmax', (self, dim, dtype))
     return kernel(ks, self, dim, dtype)
 
+K__safe_softmax = {}
+def _safe_softmax(self, dim, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::_safe_softmax', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::_safe_softmax', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__safe_softmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_safe_softmax', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
 K_linear = {}
 def linear(input, weight, bias=None):
     state = DISPATCH()
@@ -8881,6 +8896,21 @@ def segment_reduce__out(data, reduce, *, lengths=None, indices=None, offsets=Non
         return miss('aten::segment_reduce.out', (data, reduce, lengths, indices, offsets, axis, unsafe, initial, out))
     return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial, out)
 
+K__safe_softmax__out = {}
+def _safe_softmax__out(self, dim, dtype=None, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::_safe_softmax.out', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::_safe_softmax.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__safe_softmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_safe_softmax.out', (self, dim, dtype, out))
+    return kernel(ks, self, dim, dtype, out)
+
 K_native_dropout__out = {}
 def native_dropout__out(input, p, train, *, out0, out1):
     if p.__class__ is not float: p = as_float('aten::native_dropout.out', 'p', p)
@@ -9856,6 +9886,7 @@ OPERATORS = (
     ('aten::mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, Tensor(a!) grad_input) -> Tensor(a!)', mse_loss_backward__grad_input, K_mse_loss_backward__grad_input, (), True, True),
     ('aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', special_softmax, K_special_softmax, (), True, True),
     ('aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor', special_log_softmax, K_special_log_softmax, (), True, True),
+    ('aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', _safe_softmax, K__safe_softmax, (), True, True),
     ('aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor', linear, K_linear, (), True, True),
     ('aten::linear.out(Tensor input, Tensor weight, Tensor? bias=None, *, Tensor(a!) out) -> Tensor(a!)', linear__out, K_linear__out, (), True, True),
     ('aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor', layer_norm, K_layer_norm, (), True, True),
@@ -10085,6 +10116,7 @@ OPERATORS = (
     ('aten::_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', _histogramdd_from_bin_tensors__out, K__histogramdd_from_bin_tensors__out, ('generated',), False, False),
     ('aten::bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)', bincount__out, K_bincount__out, ('generated',), False, False),
     ('aten::segment_reduce.out(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None, Tensor(a!) out) -> Tensor(a!)', segment_reduce__out, K_segment_reduce__out, ('generated',), False, False),
+    ('aten::_safe_softmax.out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', _safe_softmax__out, K__safe_softmax__out, ('generated',), False, False),
     ('aten::native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))', native_dropout__out, K_native_dropout__out, ('generated', 'nondeterministic_seeded'), False, False),
     ('aten::native_dropout_backward.out(Tensor grad_output, Tensor mask, float scale, *, Tensor(a!) out) -> Tensor(a!)', native_dropout_backward__out, K_native_dropout_backward__out, ('generated',), False, False),
     ('aten::_unsafe_view.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)', _unsafe_view__out, K__unsafe_view__out, ('generated',), False, False),
@@ -10219,6 +10251,7 @@ KERNELS = (
     ('aten::cross_entropy_loss', 'CompositeImplicitAutograd', 'turnout.native.composites.losses:cross_entropy_loss'),
     ('aten::special_softmax', 'CompositeImplicitAutograd', 'turnout.native.composites.softmax:softmax'),
     ('aten::special_log_softmax', 'CompositeImplicitAutograd', 'turnout.native.composites.softmax:special_log_softmax'),
+    ('aten::_safe_softmax', 'CompositeImplicitAutograd', 'turnout.native.composites.softmax:safe_softmax'),
     ('aten::linear', 'CompositeImplicitAutograd', 'turnout.native.composites.linalg:linear'),
     ('aten::linear.out', 'CompositeExplicitAutograd', 'turnout.native.composites.linalg:linear_out'),
     ('aten::layer_norm', 'CompositeImplicitAutograd', 'turnout.native.composites.layers:layer_norm'),
@@ -10391,6 +10424,7 @@ KERNELS = (
     ('aten::_histogramdd_from_bin_tensors.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_tensors'),
     ('aten::bincount.out', 'CompositeExplicitAutograd', 'autogen:out:aten::bincount'),
     ('aten::segment_reduce.out', 'CompositeExplicitAutograd', 'autogen:out:aten::segment_reduce'),
+    ('aten::_safe_softmax.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_safe_softmax'),
     ('aten::native_dropout.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout'),
     ('aten::native_dropout_backward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::native_dropout_backward'),
     ('aten::_unsafe_view.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_unsafe_view'),

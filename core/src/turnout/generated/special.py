@@ -19,7 +19,7 @@ from turnout.generated.operators import (
 )
 
 
-def special_log_softmax(input, dim, *, dtype=None):
+def log_softmax(input, dim, *, dtype=None):
     """aten::special_log_softmax"""
     if dim.__class__ is not int: dim = as_int('aten::special_log_softmax', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::special_log_softmax', 'dtype', dtype)
@@ -35,7 +35,7 @@ def special_log_softmax(input, dim, *, dtype=None):
     return kernel(ks, input, dim, dtype)
 
 
-def special_logsumexp(input, dim, keepdim=False, *, out=None):
+def logsumexp(input, dim, keepdim=False, *, out=None):
     """aten::special_logsumexp, aten::special_logsumexp.out"""
     if out is not None:
         return op_special_logsumexp__out(input, dim, keepdim, out=out)
@@ -53,7 +53,7 @@ def special_logsumexp(input, dim, keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def special_softmax(input, dim, dtype=None):
+def softmax(input, dim, dtype=None):
     """aten::special_softmax"""
     if dim.__class__ is not int: dim = as_int('aten::special_softmax', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::special_softmax', 'dtype', dtype)
@@ -69,4 +69,4 @@ def special_softmax(input, dim, dtype=None):
     return kernel(ks, input, dim, dtype)
 
 
-__all__ = ['special_log_softmax', 'special_logsumexp', 'special_softmax']
+__all__ = ['log_softmax', 'logsumexp', 'softmax']

@@ -5,11 +5,12 @@ from __future__ import annotations
 from turnout.errors import CallError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
-from turnout.generated.functions import embedding, log_softmax, relu, sigmoid, softmax, tanh
+from turnout.generated.functions import embedding, log_softmax, pairwise_distance, pdist, relu, sigmoid, softmax, tanh
 from turnout.generated.nn_functional import gelu, linear, one_hot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout.dtypes import DType
     from turnout.tensors import Tensor
 
 REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
@@ -55,6 +56,11 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _functions.dropout(input, p, training)
 
 
+def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """softmax of the negated input."""
+    return _functions.softmax(_functions.neg(input), dim, dtype)
+
+
 __all__ = [
     "cross_entropy",
     "dropout",
@@ -65,8 +71,11 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "one_hot",
+    "pairwise_distance",
+    "pdist",
     "relu",
     "sigmoid",
     "softmax",
+    "softmin",
     "tanh",
 ]

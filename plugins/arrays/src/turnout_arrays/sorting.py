@@ -65,9 +65,11 @@ def searching(xp: Any) -> Table:
         where = "right" if right or side == "right" else "left"
         if len(sequence.shape) == 1:
             return store(xp, out, xp.searchsorted(sequence, values, where))
+        if not out.size:
+            return out
         rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
         found = [xp.searchsorted(row, value, where) for row, value in zip(rows, wanted, strict=True)]
-        return store(xp, out, xp.stack(found).reshape(out.shape)) if found else out
+        return store(xp, out, xp.stack(found).reshape(out.shape))
 
     def nonzero_static(self: Any, size: int, fill_value: int, out: Any) -> Any:
         found = xp.argwhere(self)[:size]
