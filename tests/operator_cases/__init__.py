@@ -6,7 +6,7 @@ the result is, not how it is computed. `CASES` are the rows of the modules here,
 arguments.
 """
 
-from operator_cases import backward, copying, indexing, layers, linalg, pointwise, reductions, views
+from operator_cases import backward, copying, indexing, layers, linalg, pointwise, reductions, sorting, statistics, views
 from operator_cases.model import OperatorCase, S, Sample, T, build, calls, close, values
 
 __all__ = ["CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
@@ -14,6 +14,8 @@ __all__ = ["CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close
 FAMILIES = (
     pointwise,
     reductions,
+    statistics,
+    sorting,
     layers,
     linalg,
     views,

@@ -189,7 +189,7 @@ GROUPS = (
     ('aten::histogramdd', None, None, None),
     ('aten::histogramdd.int_bins', None, None, None),
     ('aten::histogramdd.TensorList_bins', None, None, None),
-    ('aten::_histogramdd_bin_edges', None, None, 'aten::_histogramdd_bin_edges.out'),
+    ('aten::_histogramdd_bin_edges', None, None, None),
     ('aten::_histogramdd_from_bin_cts', None, None, 'aten::_histogramdd_from_bin_cts.out'),
     ('aten::_histogramdd_from_bin_tensors', None, None, 'aten::_histogramdd_from_bin_tensors.out'),
     ('aten::bincount', None, None, 'aten::bincount.out'),

@@ -8799,27 +8799,6 @@ def histc__out(self, bins=100, min=0, max=0, *, out):
         return miss('aten::histc.out', (self, bins, min, max, out))
     return kernel(ks, self, bins, min, max, out)
 
-K__histogramdd_bin_edges__out = {}
-def _histogramdd_bin_edges__out(self, bins, *, range=None, weight=None, density=False, out):
-    bins = as_ints('aten::_histogramdd_bin_edges.out', 'bins', bins)
-    if range is not None: range = as_floats('aten::_histogramdd_bin_edges.out', 'range', range)
-    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_bin_edges.out', 'density', density)
-    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::_histogramdd_bin_edges.out', 'out', out)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if weight is not None:
-            ks |= weight.keys
-        for each in out:
-            ks |= each.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K__histogramdd_bin_edges__out[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::_histogramdd_bin_edges.out', (self, bins, range, weight, density, out))
-    return kernel(ks, self, bins, range, weight, density, out)
-
 K__histogramdd_from_bin_cts__out = {}
 def _histogramdd_from_bin_cts__out(self, bins, *, range=None, weight=None, density=False, out):
     bins = as_ints('aten::_histogramdd_from_bin_cts.out', 'bins', bins)
@@ -10111,7 +10090,6 @@ OPERATORS = (
     ('aten::_cdist_forward.out(Tensor x1, Tensor x2, float p, int? compute_mode, *, Tensor(a!) out) -> Tensor(a!)', _cdist_forward__out, K__cdist_forward__out, ('generated',), False, False),
     ('aten::_pdist_forward.out(Tensor self, float p=2, *, Tensor(a!) out) -> Tensor(a!)', _pdist_forward__out, K__pdist_forward__out, ('generated',), False, False),
     ('aten::histc.out(Tensor self, int bins=100, Scalar min=0, Scalar max=0, *, Tensor(a!) out) -> Tensor(a!)', histc__out, K_histc__out, ('generated',), False, False),
-    ('aten::_histogramdd_bin_edges.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!)[] out) -> ()', _histogramdd_bin_edges__out, K__histogramdd_bin_edges__out, ('generated',), False, False),
     ('aten::_histogramdd_from_bin_cts.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', _histogramdd_from_bin_cts__out, K__histogramdd_from_bin_cts__out, ('generated',), False, False),
     ('aten::_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', _histogramdd_from_bin_tensors__out, K__histogramdd_from_bin_tensors__out, ('generated',), False, False),
     ('aten::bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)', bincount__out, K_bincount__out, ('generated',), False, False),
@@ -10419,7 +10397,6 @@ KERNELS = (
     ('aten::_cdist_forward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_cdist_forward'),
     ('aten::_pdist_forward.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_pdist_forward'),
     ('aten::histc.out', 'CompositeExplicitAutograd', 'autogen:out:aten::histc'),
-    ('aten::_histogramdd_bin_edges.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_bin_edges'),
     ('aten::_histogramdd_from_bin_cts.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_cts'),
     ('aten::_histogramdd_from_bin_tensors.out', 'CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_tensors'),
     ('aten::bincount.out', 'CompositeExplicitAutograd', 'autogen:out:aten::bincount'),
