@@ -16,7 +16,10 @@ from turnout.registry import REGISTRY
 
 GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
 # Their results' shapes depend on values.
-DATA_DEPENDENT = {"nonzero", "masked_select", "one_hot", "index.Tensor"}
+DATA_DEPENDENT = {
+    "nonzero", "nonzero_numpy", "argwhere", "masked_select", "one_hot", "index.Tensor", "bincount", "_unique2", "unique_dim",
+    "unique_consecutive",
+}  # fmt: skip
 
 
 def on_cpu(data: Any, dtype: str) -> turnout.Tensor:

@@ -97,7 +97,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("dist", (S(M, T(values(2, 3, seed=3))), S(M, T(values(3, seed=3)), 3)), lambda np, x, y, p=2: _norm(np, x - y, p)),
     OperatorCase("renorm", (S(M, 2, 0, 1.5), S(M, 1, -1, 2.0)), _renorm),
     OperatorCase("pairwise_distance", (S(M, T(values(2, 3, seed=3))), S(M, T(values(3, seed=3)), 1.0, 1e-3, True)), lambda np, x, y, p=2.0, eps=1e-6, k=False: _norm(np, x - y + eps, p, [-1], k)),
-    OperatorCase("cdist", (S(M, T(values(4, 3, seed=3))), S(T(values(2, 2, 3)), T(values(1, 3, seed=3)), 1.0)), _cdist),
+    OperatorCase("cdist", (S(M, T(values(4, 3, seed=3))), S(T(values(2, 2, 3)), T(values(1, 3, seed=5)), 1.0)), _cdist),
     OperatorCase("_cdist_forward", (S(M, T(values(4, 3, seed=3)), 2.0, None),), lambda np, x, y, p, mode: _cdist(np, x, y, p)),
     OperatorCase("pdist", (S(T(values(4, 3))), S(T(values(1, 3)))), _pdist),
     OperatorCase("_pdist_forward", (S(T(values(4, 3)), 3.0),), _pdist),

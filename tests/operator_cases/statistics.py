@@ -88,7 +88,7 @@ TALL = T(values(4, 3))
 POINTS = T(values(6, 2))
 EDGES = [T([-2.0, 0.0, 1.0, 2.5]), T([-2.5, 0.5, 2.5])]
 X = T([0.0, 1.0, 3.0, 3.5])
-Q = T([0.0, 0.3, 1.0])
+Q = T([0.1, 0.3, 0.9])
 
 # ruff: noqa: E501 - rows of a table
 # fmt: off
