@@ -10,6 +10,7 @@ from operator_cases.model import NUMBERS, M, OperatorCase, S, T, values
 def _unique(np: Any, x: Any, sorted: bool = True, inverse: bool = False, counts: bool = False, axis: Any = None) -> Any:
     found, where, how_often = np.unique(x, return_inverse=True, return_counts=True, axis=axis)
     none = np.zeros(0, int)
+    inverse, counts = inverse or axis is not None, counts or axis is not None
     return found, where.reshape(x.shape if axis is None else -1) if inverse else none, how_often if counts else none
 
 

@@ -23,7 +23,11 @@ def to_turnout(data, dtype):
 
 
 def flat(result):
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    return [r for part in result for r in flat(part)] if isinstance(result, (list, tuple)) else [result]
+
+
+def named_in_torch(value):
+    return getattr(torch, value.name) if isinstance(value, turnout.DType) else value
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -36,7 +40,7 @@ def test_values_shapes_and_dtypes_are_those_of_torch(case):
         for (args, kwargs), (own_args, own_kwargs) in pairs:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                expected = flat(theirs(*args, **kwargs))
+                expected = flat(theirs(*args, **{k: named_in_torch(v) for k, v in kwargs.items()}))
             found = flat(ours(*own_args, **own_kwargs))
             assert len(found) == len(expected)
             for e, f in zip(expected, found, strict=True):

@@ -128,21 +128,21 @@ def counting(xp: Any) -> Table:
     def unique_dim(
         self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
     ) -> tuple[Any, Any, Any]:
+        """Along a dim, inverse and counts are always given."""
         first, rows = by_rows(self, dim)
         wide = widen(xp, rows)
         order = xp.lexsort(wide.T[::-1]) if rows.shape[1] else xp.arange(len(rows))
-        places, inverse, counts = distinct(wide, order, return_inverse, return_counts)
+        places, inverse, counts = distinct(wide, order, True, True)
         return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
 
     def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> tuple[Any, Any, Any]:
-        if dim is None:
-            first, rows = self.reshape(-1), self.reshape(-1, 1)
-        else:
+        if dim is not None:
             first, rows = by_rows(self, dim)
-        places, inverse, counts = distinct(widen(xp, rows), None, return_inverse, return_counts)
-        if dim is None:
-            return first[places], inverse.reshape(self.shape) if return_inverse else inverse, counts
-        return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+            places, inverse, counts = distinct(widen(xp, rows), None, True, True)
+            return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+        flat = self.reshape(-1)
+        places, inverse, counts = distinct(widen(xp, flat).reshape(-1, 1), None, return_inverse, return_counts)
+        return flat[places], inverse.reshape(self.shape) if return_inverse else inverse, counts
 
     def bincount(self: Any, weights: Any, minlength: int) -> Any:
         if len(self.shape) != 1 or self.dtype.kind not in "iu":
