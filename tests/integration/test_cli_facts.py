@@ -152,6 +152,35 @@ def test_coverage_is_a_matrix_of_operators_and_keys():
     assert "K kernel" in done.stdout
 
 
+def test_coverage_writes_a_page_that_holds_the_whole_matrix(tmp_path):
+    page = tmp_path / "coverage.html"
+    done = run("coverage", "--html", str(page))
+    assert done.exit_code == 0, done.output
+    assert done.stdout == ""
+    text = page.read_text(encoding="utf-8")
+    data = json.loads(text.partition('<script type="application/json" id="data">')[2].partition("</script>")[0])
+    matrix = facts("coverage")
+    assert data["keys"] == matrix["keys"]
+    assert [row["name"] for row in data["rows"]] == list(matrix["operators"])
+    kinds = {
+        "kernel": "kernel",
+        "math kernel": "composite",
+        "default backend kernel": "composite",
+        "backend fallback": "fallback",
+    }
+    for row in data["rows"]:
+        for key, cell in zip(data["keys"], row["cells"], strict=True):
+            entry = matrix["operators"][row["name"]].get(key)
+            if entry is None:
+                assert cell == -1
+            else:
+                shown = data["entries"][cell]
+                assert shown["kind"] == kinds[entry["reason"]]
+                assert {n: entry[n] for n in ("kernel", "distribution", "source")}.items() <= shown.items()
+    assert "src=" not in text.partition("<script type")[0]  # nothing is loaded from elsewhere
+    assert "http:" not in text.partition("<script type")[0]
+
+
 def test_coverage_lists_what_is_missing_at_a_key():
     with Library("covered", distribution="covered-dist", version="1") as library:
         library.define("covered::half(Tensor x) -> Tensor")

@@ -19,7 +19,9 @@ def _median(np: Any, x: Any, dim: int, keepdim: bool = False) -> Any:
     """The lower of two, and where it is; nan comes last."""
     count = np.sum(~np.isnan(x), axis=dim, keepdims=True) if x.dtype.kind == "f" else np.int64(x.shape[dim])
     order = np.argsort(x, axis=dim)
-    at = np.take_along_axis(order, np.broadcast_to((count - 1) // 2, [1 if i == dim % x.ndim else n for i, n in enumerate(x.shape)]), dim)
+    at = np.take_along_axis(
+        order, np.broadcast_to((count - 1) // 2, [1 if i == dim % x.ndim else n for i, n in enumerate(x.shape)]), dim
+    )
     made = np.take_along_axis(x, at, dim), at
     return made if keepdim else tuple(np.squeeze(m, dim) for m in made)
 

@@ -34,7 +34,9 @@ def _expanded(input: Tensor, mask: Tensor) -> Tensor:
     if mask.dtype is not bool_:
         raise DTypeError(f"masked: the mask must be a bool tensor, got {mask.dtype.name}")
     if mask.ndim > input.ndim:
-        raise ShapeError(f"masked: a mask of shape {list(mask.shape)} has more dims than the input, {list(input.shape)}")
+        raise ShapeError(
+            f"masked: a mask of shape {list(mask.shape)} has more dims than the input, {list(input.shape)}"
+        )
     return _operators.expand(mask, input.shape)  # type: ignore[no-any-return]
 
 
@@ -245,9 +247,7 @@ def logaddexp(
 ) -> Tensor:  # fmt: skip
     """log(exp(input) + exp(other)), elements without a mask's leave counting as exp(-inf)."""
     a, b = _as(input, dtype), _as(other, dtype)
-    made: Tensor = _operators.logaddexp(
-        _masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf"))
-    )
+    made: Tensor = _operators.logaddexp(_masked(a, input_mask, float("-inf")), _masked(b, other_mask, float("-inf")))
     return made
 
 

@@ -49,7 +49,11 @@ def norm(
 
 
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
 ) -> Any:
     """The distinct elements, or slices along `dim`, in order whatever `sorted` says.
 
@@ -85,9 +89,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     return tuple(_operators.nonzero_numpy(input))
 
 
-def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
-) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-distance of every row of x1 [..., P, M] to every row of x2 [..., R, M]: [..., P, R].
 
     `compute_mode` is one of three words and changes nothing but rounding. Raises ArgumentError for another one.

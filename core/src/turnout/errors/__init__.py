@@ -71,6 +71,10 @@ class ShapeError(TurnoutError, RuntimeError):
     """Shapes that do not fit the operator."""
 
 
+class LinAlgError(TurnoutError, RuntimeError):
+    """A matrix that is singular, not positive-definite, or on which an algorithm does not converge."""
+
+
 class DimError(TurnoutError, IndexError):
     """A dimension or index out of range."""
 

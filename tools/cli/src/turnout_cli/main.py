@@ -19,7 +19,7 @@ COMMANDS = {
     "config": "turnout_cli.environment",
     "table": "turnout_cli.operators",
     "explain": "turnout_cli.operators",
-    "coverage": "turnout_cli.operators",
+    "coverage": "turnout_cli.coverage",
     "lock": "turnout_cli.slots",
     "diff": "turnout_cli.slots",
     "demo": "turnout_cli.demo",

@@ -1,10 +1,9 @@
-"""`table`, `explain` and `coverage`: which kernel serves which key of which operator, and why."""
+"""`table` and `explain`: which kernel serves which key of an operator, and why."""
 
 from __future__ import annotations
 
 import os
 import sys
-from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 import click
@@ -18,18 +17,6 @@ if TYPE_CHECKING:
 
     from turnout.operators import Operator
     from turnout.table import Entry
-
-# Reasons of the computed table -> a letter for the matrix of `coverage`.
-LETTERS = {
-    "kernel": "K",
-    "default backend kernel": "D",
-    "nested kernel": "N",
-    "math kernel": "M",
-    "autograd kernel": "A",
-    "batched kernel": "B",
-    "backend fallback": "F",
-    "ambiguous autogradother": "?",
-}
 
 
 def entry_facts(key: str, entry: Entry) -> dict[str, str]:
@@ -109,72 +96,3 @@ def explain(operator: str, arguments: tuple[str, ...], as_json: bool) -> None:
         print_json(found.to_dict())
     else:
         print_lines(str(found))
-
-
-@click.command
-@click.argument("pattern", default="*")
-@click.option("--key", "wanted", multiple=True, help="Show this key only; may be repeated.")
-@click.option("--missing", is_flag=True, help="Only operators that lack a kernel for one of the keys shown.")
-@facts
-def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, as_json: bool) -> None:
-    """Print operators by keys, those whose names match PATTERN (such as '*_backward'): what serves each, from where."""
-    from turnout.registry import REGISTRY
-
-    activate_with_note()
-    names = [n for n, op in sorted(REGISTRY.operators.items()) if op.is_defined and _matches(n, pattern)]
-    matrix = {name: _served(REGISTRY.operators[name]) for name in names}
-    keys = [REGISTRY.keys.canonical(key) for key in wanted] or _used(matrix)
-    if missing:
-        matrix = {name: row for name, row in matrix.items() if any(key not in row for key in keys)}
-    if as_json:
-        rows = {n: {k: entry_facts(k, e) for k, e in row.items() if k in keys} for n, row in matrix.items()}
-        print_json({"keys": keys, "operators": rows})
-        return
-    _print_matrix(matrix, keys)
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return fnmatch(name, pattern) or fnmatch(name.partition("::")[2], pattern)
-
-
-def _served(op: Operator) -> dict[str, Entry]:
-    """The entries that run something: fallthroughs and keys that nothing serves are left out."""
-    return {
-        k: e for k, e in op.table().items() if k != "Undefined" and (e.kernel is None or not e.kernel.is_fallthrough)
-    }
-
-
-def _used(matrix: dict[str, dict[str, Entry]]) -> list[str]:
-    """The keys of the columns, lowest first: those where operators differ, not those that one fallback serves alike."""
-    from turnout.registry import REGISTRY
-
-    kernels: dict[str, set[object]] = {}
-    for row in matrix.values():
-        for key, entry in row.items():
-            kernels.setdefault(key, set()).add("fallback" if _is_plain_fallback(entry) else entry)
-    return [key for key in REGISTRY.keys.universe.runtime_keys if kernels.get(key, {"fallback"}) != {"fallback"}]
-
-
-def _is_plain_fallback(entry: Entry) -> bool:
-    from turnout.registry import REGISTRY
-
-    return entry.kernel is not None and REGISTRY.fallbacks_by_key.get(entry.key) is entry.kernel
-
-
-def _print_matrix(matrix: dict[str, dict[str, Entry]], keys: list[str]) -> None:
-    origins = sorted({e.kernel.origin for row in matrix.values() for e in row.values() if e.kernel is not None})
-    number = {origin: str(i + 1) for i, origin in enumerate(origins)}
-
-    def cell(entry: Entry | None) -> str:
-        if entry is None:
-            return "."
-        return LETTERS[entry.reason] + (number[entry.kernel.origin] if entry.kernel is not None else "")
-
-    rows = [(name, *(cell(row.get(key)) for key in keys)) for name, row in matrix.items()]
-    totals = ("operators served", *(sum(1 for row in matrix.values() if key in row) for key in keys))
-    print_table(("operator", *keys), [*rows, totals], styles={".": "dim"})
-    seen = {LETTERS[e.reason]: e.reason for row in matrix.values() for k, e in row.items() if k in keys}
-    print_lines(
-        "", f"{len(matrix)} operators", ", ".join(f"{letter} {reason}" for letter, reason in sorted(seen.items()))
-    )
-    print_lines(*(f"{number[origin]} {origin}" for origin in origins))

@@ -58,7 +58,9 @@ def bin_edges(
     """The edges of equal bins in each of the last dim's columns: over `range`, or the range of the data."""
     columns = _columns(self)
     if columns.shape[1] != len(bins):
-        raise ShapeError(f"histogramdd: needs one number of bins for each of {columns.shape[1]} columns, got {list(bins)}")
+        raise ShapeError(
+            f"histogramdd: needs one number of bins for each of {columns.shape[1]} columns, got {list(bins)}"
+        )
     if range is not None and len(range) != 2 * len(bins):
         raise ShapeError(f"histogramdd: 'range' needs {2 * len(bins)} numbers, got {len(range)}")
     made = []

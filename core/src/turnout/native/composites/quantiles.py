@@ -60,9 +60,7 @@ def _check(name: str, self: Tensor, q: Tensor, interpolation: str) -> None:
     if self.dtype is not q.dtype:
         raise DTypeError(f"{name}: q must have dtype {self.dtype.name}, got {q.dtype.name}")
     if interpolation not in INTERPOLATIONS:
-        raise ArgumentError(
-            f"{name}: interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}"
-        )
+        raise ArgumentError(f"{name}: interpolation must be one of {', '.join(INTERPOLATIONS)}, got {interpolation!r}")
 
 
 def _quantiles(

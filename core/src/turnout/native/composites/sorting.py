@@ -40,9 +40,7 @@ def argsort_stable(self: Tensor, *, stable: bool, dim: int = -1, descending: boo
     return made
 
 
-def argsort_stable_out(
-    self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False, out: Tensor
-) -> Tensor:
+def argsort_stable_out(self: Tensor, *, stable: bool, dim: int = -1, descending: bool = False, out: Tensor) -> Tensor:
     """argsort into `out`."""
     found = argsort_stable(self, stable=stable, dim=dim, descending=descending)
     return write_out("aten::argsort.stable_out", out, found)

@@ -66,7 +66,9 @@ def _check_joined(self: Tensor, other: Tensor | None, name: str, d: int) -> None
         return
     own = self.shape
     if other.ndim != self.ndim or any(i != d and n != own[i] for i, n in enumerate(other.shape)):
-        raise ShapeError(f"diff: shapes {list(own)} and {list(other.shape)} of '{name}' must be equal apart from dim {d}")
+        raise ShapeError(
+            f"diff: shapes {list(own)} and {list(other.shape)} of '{name}' must be equal apart from dim {d}"
+        )
 
 
 # ---- integrals
@@ -145,7 +147,9 @@ def _weights(name: str, given: Tensor | None, observations: int, category: int) 
     if given.ndim > 1:
         raise ShapeError(f"cov: {name} must have at most one dimension, got shape {list(given.shape)}")
     if given.numel() != observations:
-        raise ShapeError(f"cov: {name} must have one element for each of {observations} observations, got {given.numel()}")
+        raise ShapeError(
+            f"cov: {name} must have one element for each of {observations} observations, got {given.numel()}"
+        )
     if given.dtype.category != category:
         raise DTypeError(f"cov: {name} must be {'integers' if category == INT else 'floats'}, got {given.dtype.name}")
     if observations and not given.is_meta and aten._local_scalar_dense(aten.min(given)) < 0:
@@ -153,9 +157,7 @@ def _weights(name: str, given: Tensor | None, observations: int, category: int) 
     return _flat(given)
 
 
-def cov(
-    self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
-) -> Tensor:
+def cov(self: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariances of the rows of [variables, observations], or the variance of [observations]."""
     if self.ndim > 2:
         raise ShapeError(f"cov: 'self' must have at most 2 dimensions, got shape {list(self.shape)}")
@@ -207,5 +209,3 @@ def corrcoef(self: Tensor) -> Tensor:
     spread = aten.sqrt(variances)
     made = aten.div__Tensor(aten.div__Tensor(made, aten.unsqueeze(spread, 1)), aten.unsqueeze(spread, 0))
     return made if made.dtype.category == COMPLEX else aten.clamp(made, -1, 1)  # type: ignore[no-any-return]
-
-

@@ -1,0 +1,142 @@
+"""`coverage`: the matrix of operators by keys, in the terminal, as JSON or as a page that people can filter.
+
+An entry of an operator's computed table is of one of four kinds: a kernel of its own, a composite (a kernel for an alias key), a
+fallback (one kernel for every operator of a key), or missing.
+"""
+
+from __future__ import annotations
+
+import json
+from fnmatch import fnmatch
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnout_cli.activation import activate_with_note
+from turnout_cli.main import facts
+from turnout_cli.operators import entry_facts
+from turnout_cli.output import note, print_json, print_lines, print_table
+
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+    from turnout.table import Entry
+
+# Reason in the computed table -> a letter for the matrix in the terminal, the kind for the page.
+REASONS = {
+    "kernel": ("K", "kernel"),
+    "default backend kernel": ("D", "composite"),
+    "nested kernel": ("N", "composite"),
+    "math kernel": ("M", "composite"),
+    "autograd kernel": ("A", "kernel"),
+    "batched kernel": ("B", "composite"),
+    "backend fallback": ("F", "fallback"),
+    "ambiguous autogradother": ("?", "missing"),
+}
+Matrix = dict[str, dict[str, "Entry"]]
+
+
+@click.command
+@click.argument("pattern", default="*")
+@click.option("--key", "wanted", multiple=True, help="Show this key only; may be repeated.")
+@click.option("--missing", is_flag=True, help="Only operators that lack a kernel for one of the keys shown.")
+@click.option(
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write a page to filter in a browser."
+)
+@facts
+def coverage(pattern: str, wanted: tuple[str, ...], missing: bool, page: Path | None, as_json: bool) -> None:
+    """Print operators by keys, those whose names match PATTERN (such as '*_backward'): what serves each, from where."""
+    from turnout.registry import REGISTRY
+
+    activate_with_note()
+    names = [n for n, op in sorted(REGISTRY.operators.items()) if op.is_defined and _matches(n, pattern)]
+    matrix = {name: _served(REGISTRY.operators[name]) for name in names}
+    keys = [REGISTRY.keys.canonical(key) for key in wanted] or _used(matrix)
+    if missing:
+        matrix = {name: row for name, row in matrix.items() if any(key not in row for key in keys)}
+    if page is not None:
+        page.write_text(_page(matrix, keys), encoding="utf-8")
+        note(f"{len(matrix)} operators, {len(keys)} keys: {page}")
+    if as_json:
+        rows = {n: {k: entry_facts(k, e) for k, e in row.items() if k in keys} for n, row in matrix.items()}
+        print_json({"keys": keys, "operators": rows})
+    elif page is None:
+        _print_matrix(matrix, keys)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatch(name, pattern) or fnmatch(name.partition("::")[2], pattern)
+
+
+def _served(op: Operator) -> dict[str, Entry]:
+    """The entries that run something: fallthroughs and keys that nothing serves are left out."""
+    return {
+        k: e for k, e in op.table().items() if k != "Undefined" and (e.kernel is None or not e.kernel.is_fallthrough)
+    }
+
+
+def _used(matrix: Matrix) -> list[str]:
+    """The keys of the columns, lowest first: those where operators differ, not those that one fallback serves alike."""
+    from turnout.registry import REGISTRY
+
+    kernels: dict[str, set[object]] = {}
+    for row in matrix.values():
+        for key, entry in row.items():
+            kernels.setdefault(key, set()).add("fallback" if _is_plain_fallback(entry) else entry)
+    return [key for key in REGISTRY.keys.universe.runtime_keys if kernels.get(key, {"fallback"}) != {"fallback"}]
+
+
+def _is_plain_fallback(entry: Entry) -> bool:
+    from turnout.registry import REGISTRY
+
+    return entry.kernel is not None and REGISTRY.fallbacks_by_key.get(entry.key) is entry.kernel
+
+
+def _print_matrix(matrix: Matrix, keys: list[str]) -> None:
+    origins = sorted({e.kernel.origin for row in matrix.values() for e in row.values() if e.kernel is not None})
+    number = {origin: str(i + 1) for i, origin in enumerate(origins)}
+
+    def cell(entry: Entry | None) -> str:
+        if entry is None:
+            return "."
+        return REASONS[entry.reason][0] + (number[entry.kernel.origin] if entry.kernel is not None else "")
+
+    rows = [(name, *(cell(row.get(key)) for key in keys)) for name, row in matrix.items()]
+    totals = ("operators served", *(sum(1 for row in matrix.values() if key in row) for key in keys))
+    print_table(("operator", *keys), [*rows, totals], styles={".": "dim"})
+    seen = {REASONS[e.reason][0]: e.reason for row in matrix.values() for k, e in row.items() if k in keys}
+    print_lines(
+        "", f"{len(matrix)} operators", ", ".join(f"{letter} {reason}" for letter, reason in sorted(seen.items()))
+    )
+    print_lines(*(f"{number[origin]} {origin}" for origin in origins))
+
+
+def _page(matrix: Matrix, keys: list[str]) -> str:
+    """The page: a template of this package with the matrix as data in it. Equal entries are written once."""
+    from turnout.registry import REGISTRY
+
+    entries: list[dict[str, str]] = []
+    number: dict[str, int] = {}
+
+    def index(key: str, entry: Entry) -> int:
+        found = entry_facts(key, entry)
+        shown = {n: found[n] for n in ("reason", "registered_at", "kernel", "distribution", "source")}
+        shown["kind"] = REASONS[entry.reason][1]
+        text = json.dumps(shown, sort_keys=True)
+        if text not in number:
+            number[text] = len(entries)
+            entries.append(shown)
+        return number[text]
+
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "schema": str(REGISTRY.operators[name].schema),
+            "cells": [index(key, row[key]) if key in row else -1 for key in keys],
+        }
+        for name, row in matrix.items()
+    ]
+    data = json.dumps({"keys": keys, "entries": entries, "rows": rows}, separators=(",", ":")).replace("<", "\\u003c")
+    template = files("turnout_cli").joinpath("coverage.html").read_text(encoding="utf-8")
+    return template.replace("/*DATA*/", data)
