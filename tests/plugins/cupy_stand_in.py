@@ -275,7 +275,9 @@ class Module(types.ModuleType):
             return Ufunc(found)
         if name == "lib":
             as_strided = found.stride_tricks.as_strided
-            tricks = types.SimpleNamespace(as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True))
+            tricks = types.SimpleNamespace(
+                as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True)
+            )
             return types.SimpleNamespace(stride_tricks=tricks)
         if isinstance(found, types.ModuleType):
             return types.SimpleNamespace(

@@ -219,7 +219,9 @@ def inplace(s: Structured, backend: Backend, row: Row) -> Call:
             )
         check_result_dtype(s.op, out, target)
         if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
-            raise DTypeError(f"{s.op.qualified_name}: the result is real; a complex tensor does not become real in place")
+            raise DTypeError(
+                f"{s.op.qualified_name}: the result is real; a complex tensor does not become real in place"
+            )
         check_writable(s.op, backend, target, args[1:])
         array = target.array
         direct = (

@@ -756,27 +756,6 @@ def op_histc__out(self, bins=100, min=0, max=0, *, out):
         return miss('aten::histc.out', (self, bins, min, max, out))
     return kernel(ks, self, bins, min, max, out)
 
-K__histogramdd_bin_edges__out = {}
-def op__histogramdd_bin_edges__out(self, bins, *, range=None, weight=None, density=False, out):
-    bins = as_ints('aten::_histogramdd_bin_edges.out', 'bins', bins)
-    if range is not None: range = as_floats('aten::_histogramdd_bin_edges.out', 'range', range)
-    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_bin_edges.out', 'density', density)
-    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::_histogramdd_bin_edges.out', 'out', out)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if weight is not None:
-            ks |= weight.keys
-        for each in out:
-            ks |= each.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K__histogramdd_bin_edges__out[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::_histogramdd_bin_edges.out', (self, bins, range, weight, density, out))
-    return kernel(ks, self, bins, range, weight, density, out)
-
 K__histogramdd_from_bin_cts__out = {}
 def op__histogramdd_from_bin_cts__out(self, bins, *, range=None, weight=None, density=False, out):
     bins = as_ints('aten::_histogramdd_from_bin_cts.out', 'bins', bins)
@@ -1319,7 +1298,6 @@ OPERATORS = {
     ),
     '_histogramdd_bin_edges': (
         ('aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]', op__histogramdd_bin_edges, K__histogramdd_bin_edges, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:bin_edges'),)),
-        ('aten::_histogramdd_bin_edges.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!)[] out) -> ()', op__histogramdd_bin_edges__out, K__histogramdd_bin_edges__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_bin_edges'),)),
     ),
     '_histogramdd_from_bin_cts': (
         ('aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor', op__histogramdd_from_bin_cts, K__histogramdd_from_bin_cts, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_counts'),)),

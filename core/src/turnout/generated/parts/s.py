@@ -1088,6 +1088,21 @@ def op_softmax__int_out(self, dim, dtype=None, *, out):
         return miss('aten::softmax.int_out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
 
+K__safe_softmax = {}
+def op__safe_softmax(self, dim, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::_safe_softmax', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::_safe_softmax', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__safe_softmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_safe_softmax', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
 K_smooth_l1_loss = {}
 def op_smooth_l1_loss(self, target, reduction=1, beta=1.0):
     if reduction.__class__ is not int: reduction = as_int('aten::smooth_l1_loss', 'reduction', reduction)
@@ -2157,6 +2172,21 @@ def op_segment_reduce__out(data, reduce, *, lengths=None, indices=None, offsets=
     if kernel is None:
         return miss('aten::segment_reduce.out', (data, reduce, lengths, indices, offsets, axis, unsafe, initial, out))
     return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial, out)
+
+K__safe_softmax__out = {}
+def op__safe_softmax__out(self, dim, dtype=None, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::_safe_softmax.out', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::_safe_softmax.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__safe_softmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_safe_softmax.out', (self, dim, dtype, out))
+    return kernel(ks, self, dim, dtype, out)
 
 K_smooth_l1_loss__out = {}
 def op_smooth_l1_loss__out(self, target, reduction=1, beta=1.0, *, out):
@@ -3757,6 +3787,10 @@ OPERATORS = {
     'softmax': (
         ('aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', op_softmax__int, K_softmax__int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.softmax:softmax'),)),
         ('aten::softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', op_softmax__int_out, K_softmax__int_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.softmax:softmax_out'),)),
+    ),
+    '_safe_softmax': (
+        ('aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', op__safe_softmax, K__safe_softmax, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.softmax:safe_softmax'),)),
+        ('aten::_safe_softmax.out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', op__safe_softmax__out, K__safe_softmax__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_safe_softmax'),)),
     ),
     'smooth_l1_loss': (
         ('aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor', op_smooth_l1_loss, K_smooth_l1_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:smooth_l1_loss'),)),

@@ -11,7 +11,6 @@ from turnout.shapes.extents import expands_to, numel, wrap_dim
 from turnout.tensors import Tensor
 
 
-
 # ---- put: by place in the flattened tensor
 
 
