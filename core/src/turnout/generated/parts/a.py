@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_int, as_ints, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, packet, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, packet, with_requires_grad,
 )
 
 P_add = packet('aten', 'add')
@@ -697,10 +701,14 @@ def op_add__Scalar_out(self, other, alpha=1, *, out):
     return kernel(ks, self, other, alpha, out)
 
 
-def abs(input, *, out=None):
+def abs(input=MISSING, **more):
     """aten::abs, aten::abs.out"""
-    if out is not None:
-        return op_abs__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return abs(**first_names(abs, more, {'input': input}), out=out)
+        if out is not None:
+            return op_abs__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -713,8 +721,10 @@ def abs(input, *, out=None):
     return kernel(ks, input)
 
 
-def abs_(input):
+def abs_(input=MISSING, **more):
     """aten::abs_"""
+    if more:
+        return abs_(**first_names(abs_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -727,11 +737,13 @@ def abs_(input):
     return kernel(ks, input)
 
 
-def add(input, other, *args, **kwargs):
+def add(input=MISSING, other=MISSING, *args, **kwargs):
     """aten::add.Tensor, aten::add.Scalar, aten::add.out, aten::add.Scalar_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_add, ('self', 'other'), (input, other,), args, kwargs)
         return P_add(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -745,10 +757,14 @@ def add(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
-def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+def addcmul(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, **more):
     """aten::addcmul, aten::addcmul.out"""
-    if out is not None:
-        return op_addcmul__out(input, tensor1, tensor2, value=value, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addcmul(**first_names(addcmul, more, {'input': input, 'tensor1': tensor1, 'tensor2': tensor2, 'value': value}), out=out)
+        if out is not None:
+            return op_addcmul__out(input, tensor1, tensor2, value=value, out=out)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul', 'value', value)
     state = DISPATCH()
     try:
@@ -762,10 +778,14 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     return kernel(ks, input, tensor1, tensor2, value)
 
 
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, *, beta=1, alpha=1, **more):
     """aten::addmm, aten::addmm.out"""
-    if out is not None:
-        return op_addmm__out(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addmm(**first_names(addmm, more, {'input': input, 'mat1': mat1, 'mat2': mat2, 'beta': beta, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_addmm__out(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmm', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmm', 'alpha', alpha)
     state = DISPATCH()
@@ -780,8 +800,10 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     return kernel(ks, input, mat1, mat2, beta, alpha)
 
 
-def alias(input):
+def alias(input=MISSING, **more):
     """aten::alias"""
+    if more:
+        return alias(**first_names(alias, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -794,11 +816,13 @@ def alias(input):
     return kernel(ks, input)
 
 
-def all(input, *args, **kwargs):
+def all(input=MISSING, *args, **kwargs):
     """aten::all, aten::all.dim, aten::all.dims, aten::all.all_out, aten::all.out, aten::all.dims_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_all, ('self',), (input,), args, kwargs)
         return P_all(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -812,10 +836,14 @@ def all(input, *args, **kwargs):
     return kernel(ks, input)
 
 
-def amax(input, dim=(), keepdim=False, *, out=None):
+def amax(input=MISSING, dim=(), keepdim=False, **more):
     """aten::amax, aten::amax.out"""
-    if out is not None:
-        return op_amax__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return amax(**first_names(amax, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_amax__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::amax', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amax', 'keepdim', keepdim)
     state = DISPATCH()
@@ -830,10 +858,14 @@ def amax(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def amin(input, dim=(), keepdim=False, *, out=None):
+def amin(input=MISSING, dim=(), keepdim=False, **more):
     """aten::amin, aten::amin.out"""
-    if out is not None:
-        return op_amin__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return amin(**first_names(amin, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_amin__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::amin', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amin', 'keepdim', keepdim)
     state = DISPATCH()
@@ -848,11 +880,13 @@ def amin(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def any(input, *args, **kwargs):
+def any(input=MISSING, *args, **kwargs):
     """aten::any, aten::any.dim, aten::any.dims, aten::any.all_out, aten::any.out, aten::any.dims_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_any, ('self',), (input,), args, kwargs)
         return P_any(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -875,10 +909,14 @@ def arange(*args, **kwargs):
     return P_arange(*args, **kwargs)
 
 
-def argmax(input, dim=None, keepdim=False, *, out=None):
+def argmax(input=MISSING, dim=None, keepdim=False, **more):
     """aten::argmax, aten::argmax.out"""
-    if out is not None:
-        return op_argmax__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return argmax(**first_names(argmax, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_argmax__out(input, dim, keepdim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmax', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmax', 'keepdim', keepdim)
     state = DISPATCH()
@@ -893,10 +931,14 @@ def argmax(input, dim=None, keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def argmin(input, dim=None, keepdim=False, *, out=None):
+def argmin(input=MISSING, dim=None, keepdim=False, **more):
     """aten::argmin, aten::argmin.out"""
-    if out is not None:
-        return op_argmin__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return argmin(**first_names(argmin, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_argmin__out(input, dim, keepdim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmin', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmin', 'keepdim', keepdim)
     state = DISPATCH()
@@ -914,13 +956,15 @@ def argmin(input, dim=None, keepdim=False, *, out=None):
 def argsort(*args, **kwargs):
     """aten::argsort, aten::argsort.stable"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_argsort, (), (), args, kwargs)
     return P_argsort(*args, **kwargs)
 
 
-def as_strided(input, size, stride, storage_offset=None):
+def as_strided(input=MISSING, size=MISSING, stride=MISSING, storage_offset=None, **more):
     """aten::as_strided"""
+    if more:
+        return as_strided(**first_names(as_strided, more, {'input': input, 'size': size, 'stride': stride, 'storage_offset': storage_offset}))
     size = as_ints('aten::as_strided', 'size', size)
     stride = as_ints('aten::as_strided', 'stride', stride)
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided', 'storage_offset', storage_offset)
@@ -936,10 +980,14 @@ def as_strided(input, size, stride, storage_offset=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
-def atan2(input, other, *, out=None):
+def atan2(input=MISSING, other=MISSING, **more):
     """aten::atan2, aten::atan2.out"""
-    if out is not None:
-        return op_atan2__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return atan2(**first_names(atan2, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_atan2__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -959,8 +1007,10 @@ class methods:
 
     abs_ = op_abs_
 
-    def add(self, other, *args, **kwargs):
+    def add(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_add, ('self', 'other'), (self, other,), args, kwargs)
             return P_add(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -973,8 +1023,10 @@ class methods:
             return P_add(self, other)
         return kernel(ks, self, other, 1)
 
-    def add_(self, other, *args, **kwargs):
+    def add_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_add_, ('self', 'other'), (self, other,), args, kwargs)
             return P_add_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1001,6 +1053,8 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_all, ('self',), (self,), args, kwargs)
             return P_all(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1016,17 +1070,23 @@ class methods:
     def amax(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_amax, ('self',), (self,), args, kwargs)
         return P_amax(self, *args, **kwargs)
 
     def amin(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_amin, ('self',), (self,), args, kwargs)
         return P_amin(self, *args, **kwargs)
 
     def any(self, *args, **kwargs):
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_any, ('self',), (self,), args, kwargs)
             return P_any(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1039,18 +1099,72 @@ class methods:
             return P_any(self)
         return kernel(ks, self)
 
-    argmax = op_argmax
+    def argmax(self, dim=None, keepdim=False, **more):
+        if more:
+            return self.argmax(**first_names(methods.argmax, more, {'dim': dim, 'keepdim': keepdim}))
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmax', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmax', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_argmax[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::argmax', (self, dim, keepdim))
+        return kernel(ks, self, dim, keepdim)
 
-    argmin = op_argmin
+    def argmin(self, dim=None, keepdim=False, **more):
+        if more:
+            return self.argmin(**first_names(methods.argmin, more, {'dim': dim, 'keepdim': keepdim}))
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmin', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmin', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_argmin[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::argmin', (self, dim, keepdim))
+        return kernel(ks, self, dim, keepdim)
 
     def argsort(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_argsort, ('self',), (self,), args, kwargs)
         return P_argsort(self, *args, **kwargs)
 
     as_strided = op_as_strided
 
-    atan2 = op_atan2
+    def atan2(self, other=MISSING, **more):
+        if more:
+            return self.atan2(**first_names(methods.atan2, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_atan2[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::atan2', (self, other))
+        return kernel(ks, self, other)
 
-    atan2_ = op_atan2_
+    def atan2_(self, other=MISSING, **more):
+        if more:
+            return self.atan2_(**first_names(methods.atan2_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_atan2_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::atan2_', (self, other))
+        return kernel(ks, self, other)
 
     __abs__ = op_abs
 

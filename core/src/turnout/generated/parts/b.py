@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, FRESH, as_float, as_scalar, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet,
 )
 
 P_bernoulli = packet('aten', 'bernoulli')
@@ -479,11 +482,13 @@ def op_bernoulli__out(self, *, generator=None, out):
     return kernel(ks, self, generator, out)
 
 
-def bernoulli(input, *args, **kwargs):
+def bernoulli(input=MISSING, *args, **kwargs):
     """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bernoulli, ('self',), (input,), args, kwargs)
         return P_bernoulli(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -497,11 +502,13 @@ def bernoulli(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
-def bitwise_and(input, other, **kwargs):
+def bitwise_and(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_and.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_and, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_and(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -515,10 +522,14 @@ def bitwise_and(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_not(input, *, out=None):
+def bitwise_not(input=MISSING, **more):
     """aten::bitwise_not, aten::bitwise_not.out"""
-    if out is not None:
-        return op_bitwise_not__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bitwise_not(**first_names(bitwise_not, more, {'input': input}), out=out)
+        if out is not None:
+            return op_bitwise_not__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -531,11 +542,13 @@ def bitwise_not(input, *, out=None):
     return kernel(ks, input)
 
 
-def bitwise_or(input, other, **kwargs):
+def bitwise_or(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_or.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_or, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_or(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -549,11 +562,13 @@ def bitwise_or(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_xor(input, other, **kwargs):
+def bitwise_xor(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_xor.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_xor, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_xor(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -567,10 +582,14 @@ def bitwise_xor(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bmm(input, mat2, *, out=None):
+def bmm(input=MISSING, mat2=MISSING, **more):
     """aten::bmm, aten::bmm.out"""
-    if out is not None:
-        return op_bmm__out(input, mat2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bmm(**first_names(bmm, more, {'input': input, 'mat2': mat2}), out=out)
+        if out is not None:
+            return op_bmm__out(input, mat2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mat2.keys
@@ -602,8 +621,10 @@ class methods:
 
     bernoulli_ = op_bernoulli___float
 
-    def bitwise_and(self, other, **kwargs):
+    def bitwise_and(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_and, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -616,8 +637,10 @@ class methods:
             return P_bitwise_and(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_and_(self, other, **kwargs):
+    def bitwise_and_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_and_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -634,8 +657,10 @@ class methods:
 
     bitwise_not_ = op_bitwise_not_
 
-    def bitwise_or(self, other, **kwargs):
+    def bitwise_or(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_or, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -648,8 +673,10 @@ class methods:
             return P_bitwise_or(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_or_(self, other, **kwargs):
+    def bitwise_or_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_or_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -662,8 +689,10 @@ class methods:
             return P_bitwise_or_(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_xor(self, other, **kwargs):
+    def bitwise_xor(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_xor, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -676,8 +705,10 @@ class methods:
             return P_bitwise_xor(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_xor_(self, other, **kwargs):
+    def bitwise_xor_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_xor_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor_(self, other, **kwargs)
         state = DISPATCH()
         try:

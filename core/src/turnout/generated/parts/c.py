@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_float, as_int, as_scalar, as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, packet,
 )
 
 P_clamp = packet('aten', 'clamp')
@@ -359,10 +363,14 @@ def op_clone__out(self, *, memory_format=None, out):
     return kernel(ks, self, memory_format, out)
 
 
-def cat(tensors, dim=0, *, out=None):
+def cat(tensors, dim=0, **more):
     """aten::cat, aten::cat.out"""
-    if out is not None:
-        return op_cat__out(tensors, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cat(**first_names(cat, more, {'tensors': tensors, 'dim': dim}), out=out)
+        if out is not None:
+            return op_cat__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cat', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::cat', 'dim', dim)
     state = DISPATCH()
@@ -379,10 +387,14 @@ def cat(tensors, dim=0, *, out=None):
     return kernel(ks, tensors, dim)
 
 
-def ceil(input, *, out=None):
+def ceil(input=MISSING, **more):
     """aten::ceil, aten::ceil.out"""
-    if out is not None:
-        return op_ceil__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ceil(**first_names(ceil, more, {'input': input}), out=out)
+        if out is not None:
+            return op_ceil__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -395,8 +407,10 @@ def ceil(input, *, out=None):
     return kernel(ks, input)
 
 
-def ceil_(input):
+def ceil_(input=MISSING, **more):
     """aten::ceil_"""
+    if more:
+        return ceil_(**first_names(ceil_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -409,8 +423,10 @@ def ceil_(input):
     return kernel(ks, input)
 
 
-def chunk(input, chunks, dim=0):
+def chunk(input=MISSING, chunks=MISSING, dim=0, **more):
     """aten::chunk"""
+    if more:
+        return chunk(**first_names(chunk, more, {'input': input, 'chunks': chunks, 'dim': dim}))
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
     if dim.__class__ is not int: dim = as_int('aten::chunk', 'dim', dim)
     state = DISPATCH()
@@ -428,25 +444,29 @@ def chunk(input, chunks, dim=0):
 def clamp(*args, **kwargs):
     """aten::clamp, aten::clamp.Tensor, aten::clamp.out, aten::clamp.Tensor_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp, (), (), args, kwargs)
     return P_clamp(*args, **kwargs)
 
 
 def clamp_(*args, **kwargs):
     """aten::clamp_, aten::clamp_.Tensor"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp_, (), (), args, kwargs)
     return P_clamp_(*args, **kwargs)
 
 
-def clone(input, *, memory_format=None, out=None):
+def clone(input=MISSING, *, memory_format=None, **more):
     """aten::clone, aten::clone.out"""
-    if out is not None:
-        return op_clone__out(input, memory_format=memory_format, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return clone(**first_names(clone, more, {'input': input, 'memory_format': memory_format}), out=out)
+        if out is not None:
+            return op_clone__out(input, memory_format=memory_format, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -459,10 +479,14 @@ def clone(input, *, memory_format=None, out=None):
     return kernel(ks, input, memory_format)
 
 
-def cos(input, *, out=None):
+def cos(input=MISSING, **more):
     """aten::cos, aten::cos.out"""
-    if out is not None:
-        return op_cos__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cos(**first_names(cos, more, {'input': input}), out=out)
+        if out is not None:
+            return op_cos__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -475,8 +499,10 @@ def cos(input, *, out=None):
     return kernel(ks, input)
 
 
-def cos_(input):
+def cos_(input=MISSING, **more):
     """aten::cos_"""
+    if more:
+        return cos_(**first_names(cos_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -489,10 +515,14 @@ def cos_(input):
     return kernel(ks, input)
 
 
-def cumsum(input, dim, *, dtype=None, out=None):
+def cumsum(input=MISSING, dim=MISSING, *, dtype=None, **more):
     """aten::cumsum, aten::cumsum.out"""
-    if out is not None:
-        return op_cumsum__out(input, dim, dtype=dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cumsum(**first_names(cumsum, more, {'input': input, 'dim': dim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_cumsum__out(input, dim, dtype=dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::cumsum', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum', 'dtype', dtype)
     state = DISPATCH()
@@ -507,8 +537,10 @@ def cumsum(input, dim, *, dtype=None, out=None):
     return kernel(ks, input, dim, dtype)
 
 
-def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
+def cross_entropy_loss(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0, **more):
     """aten::cross_entropy_loss"""
+    if more:
+        return cross_entropy_loss(**first_names(cross_entropy_loss, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index, 'label_smoothing': label_smoothing}))
     if reduction.__class__ is not int: reduction = as_int('aten::cross_entropy_loss', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::cross_entropy_loss', 'ignore_index', ignore_index)
     if label_smoothing.__class__ is not float: label_smoothing = as_float('aten::cross_entropy_loss', 'label_smoothing', label_smoothing)
@@ -533,7 +565,21 @@ class methods:
 
     ceil_ = op_ceil_
 
-    chunk = op_chunk
+    def chunk(self, chunks, dim=0, **more):
+        if more:
+            return self.chunk(**first_names(methods.chunk, more, {'chunks': chunks, 'dim': dim}))
+        if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
+        if dim.__class__ is not int: dim = as_int('aten::chunk', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_chunk[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::chunk', (self, chunks, dim))
+        return kernel(ks, self, chunks, dim)
 
     def clamp(self, *args, **kwargs):
         return P_clamp(self, *args, **kwargs)
@@ -551,9 +597,37 @@ class methods:
 
     cos_ = op_cos_
 
-    cumsum = op_cumsum
+    def cumsum(self, dim=MISSING, *, dtype=None, **more):
+        if more:
+            return self.cumsum(**first_names(methods.cumsum, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::cumsum', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cumsum[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::cumsum', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
-    cumsum_ = op_cumsum_
+    def cumsum_(self, dim=MISSING, *, dtype=None, **more):
+        if more:
+            return self.cumsum_(**first_names(methods.cumsum_, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::cumsum_', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum_', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cumsum_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::cumsum_', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the

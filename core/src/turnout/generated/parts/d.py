@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet,
 )
 
 P_div = packet('aten', 'div')
@@ -308,8 +311,10 @@ def op_diagonal_backward__out(grad_output, input_sizes, offset, dim1, dim2, *, o
     return kernel(ks, grad_output, input_sizes, offset, dim1, dim2, out)
 
 
-def detach(input):
+def detach(input=MISSING, **more):
     """aten::detach"""
+    if more:
+        return detach(**first_names(detach, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -322,8 +327,10 @@ def detach(input):
     return kernel(ks, input)
 
 
-def diagonal(input, offset=0, dim1=0, dim2=1):
+def diagonal(input=MISSING, offset=0, dim1=0, dim2=1, **more):
     """aten::diagonal"""
+    if more:
+        return diagonal(**first_names(diagonal, more, {'input': input, 'offset': offset, 'dim1': dim1, 'dim2': dim2}))
     if offset.__class__ is not int: offset = as_int('aten::diagonal', 'offset', offset)
     if dim1.__class__ is not int: dim1 = as_int('aten::diagonal', 'dim1', dim1)
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal', 'dim2', dim2)
@@ -339,11 +346,13 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return kernel(ks, input, offset, dim1, dim2)
 
 
-def div(input, other, **kwargs):
+def div(input=MISSING, other=MISSING, **kwargs):
     """aten::div.Tensor and 7 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_div, ('self', 'other'), (input, other,), (), kwargs)
         return P_div(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -357,10 +366,14 @@ def div(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def dot(input, tensor, *, out=None):
+def dot(input=MISSING, tensor=MISSING, **more):
     """aten::dot, aten::dot.out"""
-    if out is not None:
-        return op_dot__out(input, tensor, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return dot(**first_names(dot, more, {'input': input, 'tensor': tensor}), out=out)
+        if out is not None:
+            return op_dot__out(input, tensor, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | tensor.keys
@@ -373,8 +386,10 @@ def dot(input, tensor, *, out=None):
     return kernel(ks, input, tensor)
 
 
-def dropout(input, p, train):
+def dropout(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::dropout"""
+    if more:
+        return dropout(**first_names(dropout, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::dropout', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::dropout', 'train', train)
     state = DISPATCH()
@@ -389,8 +404,10 @@ def dropout(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def dropout_(input, p, train):
+def dropout_(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::dropout_"""
+    if more:
+        return dropout_(**first_names(dropout_, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::dropout_', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::dropout_', 'train', train)
     state = DISPATCH()
@@ -412,8 +429,10 @@ class methods:
 
     diagonal = op_diagonal
 
-    def div(self, other, **kwargs):
+    def div(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_div, ('self', 'other'), (self, other,), (), kwargs)
             return P_div(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -426,8 +445,10 @@ class methods:
             return P_div(self, other)
         return kernel(ks, self, other)
 
-    def div_(self, other, **kwargs):
+    def div_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_div_, ('self', 'other'), (self, other,), (), kwargs)
             return P_div_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_int, as_ints, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet, spread, with_requires_grad,
 )
 
 P_eq = packet('aten', 'eq')
@@ -417,8 +421,10 @@ def empty(*size, **kwargs):
 
 
 @with_requires_grad
-def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def empty_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::empty_like"""
+    if more:
+        return empty_like(**first_names(empty_like, more, {'input': input, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_like', 'pin_memory', pin_memory)
@@ -453,11 +459,13 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     return kernel(ks, size, stride, dtype, layout, device, pin_memory)
 
 
-def eq(input, other, **kwargs):
+def eq(input=MISSING, other=MISSING, **kwargs):
     """aten::eq.Tensor, aten::eq.Scalar, aten::eq.Tensor_out, aten::eq.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_eq, ('self', 'other'), (input, other,), (), kwargs)
         return P_eq(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -471,10 +479,14 @@ def eq(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def erf(input, *, out=None):
+def erf(input=MISSING, **more):
     """aten::erf, aten::erf.out"""
-    if out is not None:
-        return op_erf__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erf(**first_names(erf, more, {'input': input}), out=out)
+        if out is not None:
+            return op_erf__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -487,8 +499,10 @@ def erf(input, *, out=None):
     return kernel(ks, input)
 
 
-def erf_(input):
+def erf_(input=MISSING, **more):
     """aten::erf_"""
+    if more:
+        return erf_(**first_names(erf_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -501,10 +515,14 @@ def erf_(input):
     return kernel(ks, input)
 
 
-def exp(input, *, out=None):
+def exp(input=MISSING, **more):
     """aten::exp, aten::exp.out"""
-    if out is not None:
-        return op_exp__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return exp(**first_names(exp, more, {'input': input}), out=out)
+        if out is not None:
+            return op_exp__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -517,8 +535,10 @@ def exp(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp_(input):
+def exp_(input=MISSING, **more):
     """aten::exp_"""
+    if more:
+        return exp_(**first_names(exp_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -531,10 +551,14 @@ def exp_(input):
     return kernel(ks, input)
 
 
-def expm1(input, *, out=None):
+def expm1(input=MISSING, **more):
     """aten::expm1, aten::expm1.out"""
-    if out is not None:
-        return op_expm1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return expm1(**first_names(expm1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_expm1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -547,8 +571,10 @@ def expm1(input, *, out=None):
     return kernel(ks, input)
 
 
-def expm1_(input):
+def expm1_(input=MISSING, **more):
     """aten::expm1_"""
+    if more:
+        return expm1_(**first_names(expm1_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -573,8 +599,10 @@ def eye(*args, **kwargs):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    def eq(self, other, **kwargs):
+    def eq(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_eq, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -587,8 +615,10 @@ class methods:
             return P_eq(self, other)
         return kernel(ks, self, other)
 
-    def eq_(self, other, **kwargs):
+    def eq_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_eq_, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -614,7 +644,19 @@ class methods:
             return op_expand(self, spread(size), **kwargs)
         return op_expand(self, **kwargs)
 
-    expand_as = op_expand_as
+    def expand_as(self, other=MISSING, **more):
+        if more:
+            return self.expand_as(**first_names(methods.expand_as, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_expand_as[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::expand_as', (self, other))
+        return kernel(ks, self, other)
 
     expm1 = op_expm1
 

@@ -13,8 +13,12 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, check_options, number_dtype, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, check_options, first_names, number_dtype, packet, spread,
+    with_requires_grad,
 )
 
 P_fill = packet('aten', 'fill')
@@ -316,11 +320,13 @@ def op_full__out(size, fill_value, *, out):
     return kernel(ks, size, fill_value, out)
 
 
-def fill(input, value, **kwargs):
+def fill(input=MISSING, value=MISSING, **kwargs):
     """aten::fill.Scalar, aten::fill.Tensor, aten::fill.Scalar_out, aten::fill.Tensor_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_fill, ('self', 'value'), (input, value,), (), kwargs)
         return P_fill(input, value, **kwargs)
     state = DISPATCH()
     try:
@@ -334,9 +340,11 @@ def fill(input, value, **kwargs):
     return kernel(ks, input, value)
 
 
-def fill_(input, value, **kwargs):
+def fill_(input=MISSING, value=MISSING, **kwargs):
     """aten::fill_.Scalar, aten::fill_.Tensor"""
     if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_fill_, ('self', 'value'), (input, value,), (), kwargs)
         return P_fill_(input, value, **kwargs)
     state = DISPATCH()
     try:
@@ -350,8 +358,10 @@ def fill_(input, value, **kwargs):
     return kernel(ks, input, value)
 
 
-def flatten(input, start_dim=0, end_dim=-1):
+def flatten(input=MISSING, start_dim=0, end_dim=-1, **more):
     """aten::flatten.using_ints"""
+    if more:
+        return flatten(**first_names(flatten, more, {'input': input, 'start_dim': start_dim, 'end_dim': end_dim}))
     if start_dim.__class__ is not int: start_dim = as_int('aten::flatten.using_ints', 'start_dim', start_dim)
     if end_dim.__class__ is not int: end_dim = as_int('aten::flatten.using_ints', 'end_dim', end_dim)
     state = DISPATCH()
@@ -366,10 +376,14 @@ def flatten(input, start_dim=0, end_dim=-1):
     return kernel(ks, input, start_dim, end_dim)
 
 
-def flip(input, dims, *, out=None):
+def flip(input=MISSING, dims=MISSING, **more):
     """aten::flip, aten::flip.out"""
-    if out is not None:
-        return op_flip__out(input, dims, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return flip(**first_names(flip, more, {'input': input, 'dims': dims}), out=out)
+        if out is not None:
+            return op_flip__out(input, dims, out=out)
     dims = as_ints('aten::flip', 'dims', dims)
     state = DISPATCH()
     try:
@@ -383,10 +397,14 @@ def flip(input, dims, *, out=None):
     return kernel(ks, input, dims)
 
 
-def floor(input, *, out=None):
+def floor(input=MISSING, **more):
     """aten::floor, aten::floor.out"""
-    if out is not None:
-        return op_floor__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return floor(**first_names(floor, more, {'input': input}), out=out)
+        if out is not None:
+            return op_floor__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -399,8 +417,10 @@ def floor(input, *, out=None):
     return kernel(ks, input)
 
 
-def floor_(input):
+def floor_(input=MISSING, **more):
     """aten::floor_"""
+    if more:
+        return floor_(**first_names(floor_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -413,11 +433,13 @@ def floor_(input):
     return kernel(ks, input)
 
 
-def floor_divide(input, other, **kwargs):
+def floor_divide(input=MISSING, other=MISSING, **kwargs):
     """aten::floor_divide and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_floor_divide, ('self', 'other'), (input, other,), (), kwargs)
         return P_floor_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -454,8 +476,10 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=N
 
 
 @with_requires_grad
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def full_like(input=MISSING, fill_value=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::full_like"""
+    if more:
+        return full_like(**first_names(full_like, more, {'input': input, 'fill_value': fill_value, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if fill_value.__class__ is not int and fill_value.__class__ is not float: fill_value = as_scalar('aten::full_like', 'fill_value', fill_value)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::full_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::full_like', 'device', device)
@@ -500,8 +524,10 @@ class methods:
 
     floor_ = op_floor_
 
-    def floor_divide(self, other, **kwargs):
+    def floor_divide(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_floor_divide, ('self', 'other'), (self, other,), (), kwargs)
             return P_floor_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -514,8 +540,10 @@ class methods:
             return P_floor_divide(self, other)
         return kernel(ks, self, other)
 
-    def floor_divide_(self, other, **kwargs):
+    def floor_divide_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_floor_divide_, ('self', 'other'), (self, other,), (), kwargs)
             return P_floor_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:

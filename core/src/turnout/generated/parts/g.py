@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_int, as_scalar, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet,
 )
 
 P_ge = packet('aten', 'ge')
@@ -284,10 +288,14 @@ def op_ge__Scalar_out(self, other, *, out):
     return kernel(ks, self, other, out)
 
 
-def gather(input, dim, index, *, sparse_grad=False, out=None):
+def gather(input=MISSING, dim=MISSING, index=MISSING, *, sparse_grad=False, **more):
     """aten::gather, aten::gather.out"""
-    if out is not None:
-        return op_gather__out(input, dim, index, sparse_grad=sparse_grad, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gather(**first_names(gather, more, {'input': input, 'dim': dim, 'index': index, 'sparse_grad': sparse_grad}), out=out)
+        if out is not None:
+            return op_gather__out(input, dim, index, sparse_grad=sparse_grad, out=out)
     if dim.__class__ is not int: dim = as_int('aten::gather', 'dim', dim)
     if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
     state = DISPATCH()
@@ -302,11 +310,13 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return kernel(ks, input, dim, index, sparse_grad)
 
 
-def ge(input, other, **kwargs):
+def ge(input=MISSING, other=MISSING, **kwargs):
     """aten::ge.Tensor, aten::ge.Scalar, aten::ge.Tensor_out, aten::ge.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_ge, ('self', 'other'), (input, other,), (), kwargs)
         return P_ge(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -320,11 +330,13 @@ def ge(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def gt(input, other, **kwargs):
+def gt(input=MISSING, other=MISSING, **kwargs):
     """aten::gt.Tensor, aten::gt.Scalar, aten::gt.Tensor_out, aten::gt.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_gt, ('self', 'other'), (input, other,), (), kwargs)
         return P_gt(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -338,10 +350,14 @@ def gt(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def gelu(input, *, approximate='none', out=None):
+def gelu(input=MISSING, *, approximate='none', **more):
     """aten::gelu, aten::gelu.out"""
-    if out is not None:
-        return op_gelu__out(input, approximate=approximate, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gelu(**first_names(gelu, more, {'input': input, 'approximate': approximate}), out=out)
+        if out is not None:
+            return op_gelu__out(input, approximate=approximate, out=out)
     if approximate.__class__ is not str: approximate = as_str('aten::gelu', 'approximate', approximate)
     state = DISPATCH()
     try:
@@ -355,8 +371,10 @@ def gelu(input, *, approximate='none', out=None):
     return kernel(ks, input, approximate)
 
 
-def gelu_(input, *, approximate='none'):
+def gelu_(input=MISSING, *, approximate='none', **more):
     """aten::gelu_"""
+    if more:
+        return gelu_(**first_names(gelu_, more, {'input': input, 'approximate': approximate}))
     if approximate.__class__ is not str: approximate = as_str('aten::gelu_', 'approximate', approximate)
     state = DISPATCH()
     try:
@@ -373,10 +391,26 @@ def gelu_(input, *, approximate='none'):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    gather = op_gather
+    def gather(self, dim=MISSING, index=MISSING, *, sparse_grad=False, **more):
+        if more:
+            return self.gather(**first_names(methods.gather, more, {'dim': dim, 'index': index, 'sparse_grad': sparse_grad}))
+        if dim.__class__ is not int: dim = as_int('aten::gather', 'dim', dim)
+        if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_gather[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::gather', (self, dim, index, sparse_grad))
+        return kernel(ks, self, dim, index, sparse_grad)
 
-    def ge(self, other, **kwargs):
+    def ge(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ge, ('self', 'other'), (self, other,), (), kwargs)
             return P_ge(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -389,8 +423,10 @@ class methods:
             return P_ge(self, other)
         return kernel(ks, self, other)
 
-    def ge_(self, other, **kwargs):
+    def ge_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ge_, ('self', 'other'), (self, other,), (), kwargs)
             return P_ge_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -403,8 +439,10 @@ class methods:
             return P_ge_(self, other)
         return kernel(ks, self, other)
 
-    def gt(self, other, **kwargs):
+    def gt(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_gt, ('self', 'other'), (self, other,), (), kwargs)
             return P_gt(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -417,8 +455,10 @@ class methods:
             return P_gt(self, other)
         return kernel(ks, self, other)
 
-    def gt_(self, other, **kwargs):
+    def gt_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_gt_, ('self', 'other'), (self, other,), (), kwargs)
             return P_gt_(self, other, **kwargs)
         state = DISPATCH()
         try:

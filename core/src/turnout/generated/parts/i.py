@@ -11,7 +11,14 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_int, as_scalar, as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
+from turnout.bindings import (
+    first_names,
+)
 
 K_isnan = {}
 def op_isnan(self):
@@ -201,10 +208,14 @@ def op_index_add__out(self, dim, index, source, *, alpha=1, out):
     return kernel(ks, self, dim, index, source, alpha, out)
 
 
-def index(input, indices, *, out=None):
+def index(input=MISSING, indices=MISSING, **more):
     """aten::index.Tensor, aten::index.Tensor_out"""
-    if out is not None:
-        return op_index__Tensor_out(input, indices, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index(**first_names(index, more, {'input': input, 'indices': indices}), out=out)
+        if out is not None:
+            return op_index__Tensor_out(input, indices, out=out)
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index.Tensor', 'indices', indices)
     state = DISPATCH()
     try:
@@ -221,10 +232,14 @@ def index(input, indices, *, out=None):
     return kernel(ks, input, indices)
 
 
-def index_add(input, dim, index, source, *, alpha=1, out=None):
+def index_add(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, **more):
     """aten::index_add, aten::index_add.out"""
-    if out is not None:
-        return op_index_add__out(input, dim, index, source, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_add(**first_names(index_add, more, {'input': input, 'dim': dim, 'index': index, 'source': source, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_index_add__out(input, dim, index, source, alpha=alpha, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_add', 'dim', dim)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
     state = DISPATCH()
@@ -239,10 +254,14 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     return kernel(ks, input, dim, index, source, alpha)
 
 
-def index_put(input, indices, values, accumulate=False, *, out=None):
+def index_put(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, **more):
     """aten::index_put, aten::index_put.out"""
-    if out is not None:
-        return op_index_put__out(input, indices, values, accumulate, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_put(**first_names(index_put, more, {'input': input, 'indices': indices, 'values': values, 'accumulate': accumulate}), out=out)
+        if out is not None:
+            return op_index_put__out(input, indices, values, accumulate, out=out)
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index_put', 'indices', indices)
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put', 'accumulate', accumulate)
     state = DISPATCH()
@@ -260,8 +279,10 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
     return kernel(ks, input, indices, values, accumulate)
 
 
-def index_put_(input, indices, values, accumulate=False):
+def index_put_(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, **more):
     """aten::index_put_"""
+    if more:
+        return index_put_(**first_names(index_put_, more, {'input': input, 'indices': indices, 'values': values, 'accumulate': accumulate}))
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index_put_', 'indices', indices)
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put_', 'accumulate', accumulate)
     state = DISPATCH()
@@ -279,10 +300,14 @@ def index_put_(input, indices, values, accumulate=False):
     return kernel(ks, input, indices, values, accumulate)
 
 
-def index_select(input, dim, index, *, out=None):
+def index_select(input=MISSING, dim=MISSING, index=MISSING, **more):
     """aten::index_select, aten::index_select.out"""
-    if out is not None:
-        return op_index_select__out(input, dim, index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_select(**first_names(index_select, more, {'input': input, 'dim': dim, 'index': index}), out=out)
+        if out is not None:
+            return op_index_select__out(input, dim, index, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
     state = DISPATCH()
     try:
@@ -296,10 +321,14 @@ def index_select(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
-def isnan(input, *, out=None):
+def isnan(input=MISSING, **more):
     """aten::isnan, aten::isnan.out"""
-    if out is not None:
-        return op_isnan__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return isnan(**first_names(isnan, more, {'input': input}), out=out)
+        if out is not None:
+            return op_isnan__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -317,15 +346,56 @@ class methods:
 
     index = op_index__Tensor
 
-    index_add = op_index_add
+    def index_add(self, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, **more):
+        if more:
+            return self.index_add(**first_names(methods.index_add, more, {'dim': dim, 'index': index, 'source': source, 'alpha': alpha}))
+        if dim.__class__ is not int: dim = as_int('aten::index_add', 'dim', dim)
+        if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_add[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_add', (self, dim, index, source, alpha))
+        return kernel(ks, self, dim, index, source, alpha)
 
-    index_add_ = op_index_add_
+    def index_add_(self, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, **more):
+        if more:
+            return self.index_add_(**first_names(methods.index_add_, more, {'dim': dim, 'index': index, 'source': source, 'alpha': alpha}))
+        if dim.__class__ is not int: dim = as_int('aten::index_add_', 'dim', dim)
+        if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add_', 'alpha', alpha)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_add_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_add_', (self, dim, index, source, alpha))
+        return kernel(ks, self, dim, index, source, alpha)
 
     index_put = op_index_put
 
     index_put_ = op_index_put_
 
-    index_select = op_index_select
+    def index_select(self, dim=MISSING, index=MISSING, **more):
+        if more:
+            return self.index_select(**first_names(methods.index_select, more, {'dim': dim, 'index': index}))
+        if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_select[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_select', (self, dim, index))
+        return kernel(ks, self, dim, index)
 
     isnan = op_isnan
 

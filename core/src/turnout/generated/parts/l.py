@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, check_options, packet, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, check_options, first_names, packet, with_requires_grad,
 )
 
 P_le = packet('aten', 'le')
@@ -678,8 +682,10 @@ def op_linspace__out(start, end, steps, *, out):
     return kernel(ks, start, end, steps, out)
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+def layer_norm(input=MISSING, normalized_shape=MISSING, weight=None, bias=None, eps=1e-05, cudnn_enable=True, **more):
     """aten::layer_norm"""
+    if more:
+        return layer_norm(**first_names(layer_norm, more, {'input': input, 'normalized_shape': normalized_shape, 'weight': weight, 'bias': bias, 'eps': eps, 'cudnn_enable': cudnn_enable}))
     normalized_shape = as_ints('aten::layer_norm', 'normalized_shape', normalized_shape)
     if eps.__class__ is not float: eps = as_float('aten::layer_norm', 'eps', eps)
     if cudnn_enable.__class__ is not bool: cudnn_enable = as_bool('aten::layer_norm', 'cudnn_enable', cudnn_enable)
@@ -699,11 +705,13 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
 
 
-def le(input, other, **kwargs):
+def le(input=MISSING, other=MISSING, **kwargs):
     """aten::le.Tensor, aten::le.Scalar, aten::le.Tensor_out, aten::le.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_le, ('self', 'other'), (input, other,), (), kwargs)
         return P_le(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -717,10 +725,14 @@ def le(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def lerp(input, end, weight, *, out=None):
+def lerp(input=MISSING, end=MISSING, weight=MISSING, **more):
     """aten::lerp.Scalar, aten::lerp.Scalar_out"""
-    if out is not None:
-        return op_lerp__Scalar_out(input, end, weight, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return lerp(**first_names(lerp, more, {'input': input, 'end': end, 'weight': weight}), out=out)
+        if out is not None:
+            return op_lerp__Scalar_out(input, end, weight, out=out)
     if weight.__class__ is not int and weight.__class__ is not float: weight = as_scalar('aten::lerp.Scalar', 'weight', weight)
     state = DISPATCH()
     try:
@@ -757,10 +769,14 @@ def linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_mem
     return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
 
 
-def log(input, *, out=None):
+def log(input=MISSING, **more):
     """aten::log, aten::log.out"""
-    if out is not None:
-        return op_log__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log(**first_names(log, more, {'input': input}), out=out)
+        if out is not None:
+            return op_log__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -773,10 +789,14 @@ def log(input, *, out=None):
     return kernel(ks, input)
 
 
-def log1p(input, *, out=None):
+def log1p(input=MISSING, **more):
     """aten::log1p, aten::log1p.out"""
-    if out is not None:
-        return op_log1p__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log1p(**first_names(log1p, more, {'input': input}), out=out)
+        if out is not None:
+            return op_log1p__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -789,8 +809,10 @@ def log1p(input, *, out=None):
     return kernel(ks, input)
 
 
-def log1p_(input):
+def log1p_(input=MISSING, **more):
     """aten::log1p_"""
+    if more:
+        return log1p_(**first_names(log1p_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -803,8 +825,10 @@ def log1p_(input):
     return kernel(ks, input)
 
 
-def log_(input):
+def log_(input=MISSING, **more):
     """aten::log_"""
+    if more:
+        return log_(**first_names(log_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -817,10 +841,14 @@ def log_(input):
     return kernel(ks, input)
 
 
-def log_softmax(input, dim, dtype=None, *, out=None):
+def log_softmax(input=MISSING, dim=MISSING, dtype=None, **more):
     """aten::log_softmax.int, aten::log_softmax.int_out"""
-    if out is not None:
-        return op_log_softmax__int_out(input, dim, dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log_softmax(**first_names(log_softmax, more, {'input': input, 'dim': dim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_log_softmax__int_out(input, dim, dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::log_softmax.int', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::log_softmax.int', 'dtype', dtype)
     state = DISPATCH()
@@ -835,10 +863,14 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     return kernel(ks, input, dim, dtype)
 
 
-def logical_and(input, other, *, out=None):
+def logical_and(input=MISSING, other=MISSING, **more):
     """aten::logical_and, aten::logical_and.out"""
-    if out is not None:
-        return op_logical_and__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_and(**first_names(logical_and, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logical_and__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -851,10 +883,14 @@ def logical_and(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logical_not(input, *, out=None):
+def logical_not(input=MISSING, **more):
     """aten::logical_not, aten::logical_not.out"""
-    if out is not None:
-        return op_logical_not__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_not(**first_names(logical_not, more, {'input': input}), out=out)
+        if out is not None:
+            return op_logical_not__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -867,10 +903,14 @@ def logical_not(input, *, out=None):
     return kernel(ks, input)
 
 
-def logical_or(input, other, *, out=None):
+def logical_or(input=MISSING, other=MISSING, **more):
     """aten::logical_or, aten::logical_or.out"""
-    if out is not None:
-        return op_logical_or__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_or(**first_names(logical_or, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logical_or__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -883,10 +923,14 @@ def logical_or(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logical_xor(input, other, *, out=None):
+def logical_xor(input=MISSING, other=MISSING, **more):
     """aten::logical_xor, aten::logical_xor.out"""
-    if out is not None:
-        return op_logical_xor__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_xor(**first_names(logical_xor, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logical_xor__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -899,10 +943,14 @@ def logical_xor(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logsumexp(input, dim, keepdim=False, *, out=None):
+def logsumexp(input=MISSING, dim=MISSING, keepdim=False, **more):
     """aten::logsumexp, aten::logsumexp.out"""
-    if out is not None:
-        return op_logsumexp__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logsumexp(**first_names(logsumexp, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_logsumexp__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::logsumexp', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::logsumexp', 'keepdim', keepdim)
     state = DISPATCH()
@@ -917,11 +965,13 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def lt(input, other, **kwargs):
+def lt(input=MISSING, other=MISSING, **kwargs):
     """aten::lt.Tensor, aten::lt.Scalar, aten::lt.Tensor_out, aten::lt.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_lt, ('self', 'other'), (input, other,), (), kwargs)
         return P_lt(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -935,10 +985,14 @@ def lt(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def linear(input, weight, bias=None, *, out=None):
+def linear(input=MISSING, weight=MISSING, bias=None, **more):
     """aten::linear, aten::linear.out"""
-    if out is not None:
-        return op_linear__out(input, weight, bias, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return linear(**first_names(linear, more, {'input': input, 'weight': weight, 'bias': bias}), out=out)
+        if out is not None:
+            return op_linear__out(input, weight, bias, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | weight.keys
@@ -956,8 +1010,10 @@ def linear(input, weight, bias=None, *, out=None):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    def le(self, other, **kwargs):
+    def le(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_le, ('self', 'other'), (self, other,), (), kwargs)
             return P_le(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -970,8 +1026,10 @@ class methods:
             return P_le(self, other)
         return kernel(ks, self, other)
 
-    def le_(self, other, **kwargs):
+    def le_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_le_, ('self', 'other'), (self, other,), (), kwargs)
             return P_le_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -996,31 +1054,121 @@ class methods:
 
     log_ = op_log_
 
-    log_softmax = op_log_softmax__int
+    def log_softmax(self, dim=MISSING, dtype=None, **more):
+        if more:
+            return self.log_softmax(**first_names(methods.log_softmax, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::log_softmax.int', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::log_softmax.int', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_log_softmax__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::log_softmax.int', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
-    logical_and = op_logical_and
+    def logical_and(self, other=MISSING, **more):
+        if more:
+            return self.logical_and(**first_names(methods.logical_and, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_and[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_and', (self, other))
+        return kernel(ks, self, other)
 
-    logical_and_ = op_logical_and_
+    def logical_and_(self, other=MISSING, **more):
+        if more:
+            return self.logical_and_(**first_names(methods.logical_and_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_and_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_and_', (self, other))
+        return kernel(ks, self, other)
 
     logical_not = op_logical_not
 
     logical_not_ = op_logical_not_
 
-    logical_or = op_logical_or
+    def logical_or(self, other=MISSING, **more):
+        if more:
+            return self.logical_or(**first_names(methods.logical_or, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_or[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_or', (self, other))
+        return kernel(ks, self, other)
 
-    logical_or_ = op_logical_or_
+    def logical_or_(self, other=MISSING, **more):
+        if more:
+            return self.logical_or_(**first_names(methods.logical_or_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_or_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_or_', (self, other))
+        return kernel(ks, self, other)
 
-    logical_xor = op_logical_xor
+    def logical_xor(self, other=MISSING, **more):
+        if more:
+            return self.logical_xor(**first_names(methods.logical_xor, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_xor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_xor', (self, other))
+        return kernel(ks, self, other)
 
-    logical_xor_ = op_logical_xor_
+    def logical_xor_(self, other=MISSING, **more):
+        if more:
+            return self.logical_xor_(**first_names(methods.logical_xor_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_xor_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_xor_', (self, other))
+        return kernel(ks, self, other)
 
     def logsumexp(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_logsumexp, ('self',), (self,), args, kwargs)
         return P_logsumexp(self, *args, **kwargs)
 
-    def lt(self, other, **kwargs):
+    def lt(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_lt, ('self', 'other'), (self, other,), (), kwargs)
             return P_lt(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1033,8 +1181,10 @@ class methods:
             return P_lt(self, other)
         return kernel(ks, self, other)
 
-    def lt_(self, other, **kwargs):
+    def lt_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_lt_, ('self', 'other'), (self, other,), (), kwargs)
             return P_lt_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_int, as_ints, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, out_tuple, packet,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet,
 )
 
 P_masked_fill = packet('aten', 'masked_fill')
@@ -621,11 +625,13 @@ def op_masked_fill__Tensor_out(self, mask, value, *, out):
     return kernel(ks, self, mask, value, out)
 
 
-def masked_fill(input, mask, value, **kwargs):
+def masked_fill(input=MISSING, mask=MISSING, value=MISSING, **kwargs):
     """aten::masked_fill.Scalar and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_masked_fill, ('self', 'mask', 'value'), (input, mask, value,), (), kwargs)
         return P_masked_fill(input, mask, value, **kwargs)
     state = DISPATCH()
     try:
@@ -639,8 +645,10 @@ def masked_fill(input, mask, value, **kwargs):
     return kernel(ks, input, mask, value)
 
 
-def masked_select(input, mask):
+def masked_select(input=MISSING, mask=MISSING, **more):
     """aten::masked_select"""
+    if more:
+        return masked_select(**first_names(masked_select, more, {'input': input, 'mask': mask}))
     state = DISPATCH()
     try:
         ks = input.keys | mask.keys
@@ -653,10 +661,14 @@ def masked_select(input, mask):
     return kernel(ks, input, mask)
 
 
-def matmul(input, other, *, out=None):
+def matmul(input=MISSING, other=MISSING, **more):
     """aten::matmul, aten::matmul.out"""
-    if out is not None:
-        return op_matmul__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return matmul(**first_names(matmul, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_matmul__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -672,19 +684,23 @@ def matmul(input, other, *, out=None):
 def max(*args, **kwargs):
     """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["max"], kwargs["max_values"] = out_tuple('aten::max.unary_out', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_max, call_packet(P_max, (), (), args, kwargs))
     return named(R_max, P_max(*args, **kwargs))
 
 
-def maximum(input, other, *, out=None):
+def maximum(input=MISSING, other=MISSING, **more):
     """aten::maximum, aten::maximum.out"""
-    if out is not None:
-        return op_maximum__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return maximum(**first_names(maximum, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_maximum__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -697,11 +713,13 @@ def maximum(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def mean(input, *args, **kwargs):
+def mean(input=MISSING, *args, **kwargs):
     """aten::mean, aten::mean.dim, aten::mean.dtype_out, aten::mean.out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_mean, ('self',), (input,), args, kwargs)
         return P_mean(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -718,19 +736,23 @@ def mean(input, *args, **kwargs):
 def min(*args, **kwargs):
     """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["min"], kwargs["min_indices"] = out_tuple('aten::min.unary_out', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_min, call_packet(P_min, (), (), args, kwargs))
     return named(R_min, P_min(*args, **kwargs))
 
 
-def minimum(input, other, *, out=None):
+def minimum(input=MISSING, other=MISSING, **more):
     """aten::minimum, aten::minimum.out"""
-    if out is not None:
-        return op_minimum__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return minimum(**first_names(minimum, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_minimum__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -743,10 +765,14 @@ def minimum(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def mm(input, mat2, *, out=None):
+def mm(input=MISSING, mat2=MISSING, **more):
     """aten::mm, aten::mm.out"""
-    if out is not None:
-        return op_mm__out(input, mat2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mm(**first_names(mm, more, {'input': input, 'mat2': mat2}), out=out)
+        if out is not None:
+            return op_mm__out(input, mat2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mat2.keys
@@ -762,16 +788,18 @@ def mm(input, mat2, *, out=None):
 def movedim(*args, **kwargs):
     """aten::movedim.int, aten::movedim.intlist"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_movedim, (), (), args, kwargs)
     return P_movedim(*args, **kwargs)
 
 
-def mul(input, other, **kwargs):
+def mul(input=MISSING, other=MISSING, **kwargs):
     """aten::mul.Tensor, aten::mul.Scalar, aten::mul.out, aten::mul.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_mul, ('self', 'other'), (input, other,), (), kwargs)
         return P_mul(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -785,10 +813,14 @@ def mul(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def mv(input, vec, *, out=None):
+def mv(input=MISSING, vec=MISSING, **more):
     """aten::mv, aten::mv.out"""
-    if out is not None:
-        return op_mv__out(input, vec, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mv(**first_names(mv, more, {'input': input, 'vec': vec}), out=out)
+        if out is not None:
+            return op_mv__out(input, vec, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | vec.keys
@@ -801,10 +833,14 @@ def mv(input, vec, *, out=None):
     return kernel(ks, input, vec)
 
 
-def mse_loss(input, target, reduction=1, *, out=None):
+def mse_loss(input=MISSING, target=MISSING, reduction=1, **more):
     """aten::mse_loss, aten::mse_loss.out"""
-    if out is not None:
-        return op_mse_loss__out(input, target, reduction, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mse_loss(**first_names(mse_loss, more, {'input': input, 'target': target, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_mse_loss__out(input, target, reduction, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
@@ -851,17 +887,45 @@ class methods:
 
     masked_select = op_masked_select
 
-    matmul = op_matmul
+    def matmul(self, other=MISSING, **more):
+        if more:
+            return self.matmul(**first_names(methods.matmul, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_matmul[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::matmul', (self, other))
+        return kernel(ks, self, other)
 
     def max(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_max, call_packet(P_max, ('self',), (self,), args, kwargs))
         return named(R_max, P_max(self, *args, **kwargs))
 
-    maximum = op_maximum
+    def maximum(self, other=MISSING, **more):
+        if more:
+            return self.maximum(**first_names(methods.maximum, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_maximum[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::maximum', (self, other))
+        return kernel(ks, self, other)
 
     def mean(self, *args, **kwargs):
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_mean, ('self',), (self,), args, kwargs)
             return P_mean(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -875,17 +939,33 @@ class methods:
         return kernel(ks, self, None)
 
     def min(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_min, call_packet(P_min, ('self',), (self,), args, kwargs))
         return named(R_min, P_min(self, *args, **kwargs))
 
-    minimum = op_minimum
+    def minimum(self, other=MISSING, **more):
+        if more:
+            return self.minimum(**first_names(methods.minimum, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_minimum[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::minimum', (self, other))
+        return kernel(ks, self, other)
 
     mm = op_mm
 
     def movedim(self, *args, **kwargs):
         return P_movedim(self, *args, **kwargs)
 
-    def mul(self, other, **kwargs):
+    def mul(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_mul, ('self', 'other'), (self, other,), (), kwargs)
             return P_mul(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -898,8 +978,10 @@ class methods:
             return P_mul(self, other)
         return kernel(ks, self, other)
 
-    def mul_(self, other, **kwargs):
+    def mul_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_mul_, ('self', 'other'), (self, other,), (), kwargs)
             return P_mul_(self, other, **kwargs)
         state = DISPATCH()
         try:

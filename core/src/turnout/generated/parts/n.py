@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, out_tuple, packet, spread,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, out_tuple, packet, spread,
 )
 
 P_ne = packet('aten', 'ne')
@@ -451,8 +455,10 @@ def op_nonzero__out(self, *, out):
     return kernel(ks, self, out)
 
 
-def narrow(input, dim, start, length):
+def narrow(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, **more):
     """aten::narrow"""
+    if more:
+        return narrow(**first_names(narrow, more, {'input': input, 'dim': dim, 'start': start, 'length': length}))
     if dim.__class__ is not int: dim = as_int('aten::narrow', 'dim', dim)
     if start.__class__ is not int: start = as_int('aten::narrow', 'start', start)
     if length.__class__ is not int: length = as_int('aten::narrow', 'length', length)
@@ -468,11 +474,15 @@ def narrow(input, dim, start, length):
     return kernel(ks, input, dim, start, length)
 
 
-def native_dropout(input, p, train, *, out=None):
+def native_dropout(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::native_dropout, aten::native_dropout.out"""
-    if out is not None:
-        out0, out1 = out_tuple('aten::native_dropout.out', out, 2)
-        return op_native_dropout__out(input, p, train, out0=out0, out1=out1)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return native_dropout(**first_names(native_dropout, more, {'input': input, 'p': p, 'train': train}), out=out)
+        if out is not None:
+            out0, out1 = out_tuple('aten::native_dropout.out', out, 2)
+            return op_native_dropout__out(input, p, train, out0=out0, out1=out1)
     if p.__class__ is not float: p = as_float('aten::native_dropout', 'p', p)
     if train is not None and train.__class__ is not bool: train = as_bool('aten::native_dropout', 'train', train)
     state = DISPATCH()
@@ -487,11 +497,13 @@ def native_dropout(input, p, train, *, out=None):
     return kernel(ks, input, p, train)
 
 
-def ne(input, other, **kwargs):
+def ne(input=MISSING, other=MISSING, **kwargs):
     """aten::ne.Tensor, aten::ne.Scalar, aten::ne.Tensor_out, aten::ne.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_ne, ('self', 'other'), (input, other,), (), kwargs)
         return P_ne(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -505,10 +517,14 @@ def ne(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def neg(input, *, out=None):
+def neg(input=MISSING, **more):
     """aten::neg, aten::neg.out"""
-    if out is not None:
-        return op_neg__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return neg(**first_names(neg, more, {'input': input}), out=out)
+        if out is not None:
+            return op_neg__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -521,8 +537,10 @@ def neg(input, *, out=None):
     return kernel(ks, input)
 
 
-def neg_(input):
+def neg_(input=MISSING, **more):
     """aten::neg_"""
+    if more:
+        return neg_(**first_names(neg_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -535,10 +553,14 @@ def neg_(input):
     return kernel(ks, input)
 
 
-def nonzero(input, *, out=None):
+def nonzero(input=MISSING, **more):
     """aten::nonzero, aten::nonzero.out"""
-    if out is not None:
-        return op_nonzero__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nonzero(**first_names(nonzero, more, {'input': input}), out=out)
+        if out is not None:
+            return op_nonzero__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -551,10 +573,14 @@ def nonzero(input, *, out=None):
     return kernel(ks, input)
 
 
-def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
+def nll_loss(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_index=-100, **more):
     """aten::nll_loss, aten::nll_loss.out"""
-    if out is not None:
-        return op_nll_loss__out(input, target, weight, reduction, ignore_index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nll_loss(**first_names(nll_loss, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index}), out=out)
+        if out is not None:
+            return op_nll_loss__out(input, target, weight, reduction, ignore_index, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -571,11 +597,15 @@ def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=
     return kernel(ks, input, target, weight, reduction, ignore_index)
 
 
-def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None):
+def nll_loss_forward(input=MISSING, target=MISSING, weight=MISSING, reduction=MISSING, ignore_index=MISSING, **more):
     """aten::nll_loss_forward, aten::nll_loss_forward.output"""
-    if out is not None:
-        output, total_weight = out_tuple('aten::nll_loss_forward.output', out, 2)
-        return new_tuple(R_nll_loss_forward, op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_nll_loss_forward, nll_loss_forward(**first_names(nll_loss_forward, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index}), out=out))
+        if out is not None:
+            output, total_weight = out_tuple('aten::nll_loss_forward.output', out, 2)
+            return new_tuple(R_nll_loss_forward, op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight))
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_forward', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -595,10 +625,27 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    narrow = op_narrow
+    def narrow(self, dim=MISSING, start=MISSING, length=MISSING, **more):
+        if more:
+            return self.narrow(**first_names(methods.narrow, more, {'dim': dim, 'start': start, 'length': length}))
+        if dim.__class__ is not int: dim = as_int('aten::narrow', 'dim', dim)
+        if start.__class__ is not int: start = as_int('aten::narrow', 'start', start)
+        if length.__class__ is not int: length = as_int('aten::narrow', 'length', length)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_narrow[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::narrow', (self, dim, start, length))
+        return kernel(ks, self, dim, start, length)
 
-    def ne(self, other, **kwargs):
+    def ne(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ne, ('self', 'other'), (self, other,), (), kwargs)
             return P_ne(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -611,8 +658,10 @@ class methods:
             return P_ne(self, other)
         return kernel(ks, self, other)
 
-    def ne_(self, other, **kwargs):
+    def ne_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ne_, ('self', 'other'), (self, other,), (), kwargs)
             return P_ne_(self, other, **kwargs)
         state = DISPATCH()
         try:

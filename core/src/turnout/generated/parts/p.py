@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_int, as_ints, as_scalar, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet, spread,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet, spread,
 )
 
 P_pow = packet('aten', 'pow')
@@ -204,8 +207,10 @@ def op_pow__Scalar_out(self, exponent, *, out):
     return kernel(ks, self, exponent, out)
 
 
-def permute(input, dims):
+def permute(input=MISSING, dims=MISSING, **more):
     """aten::permute"""
+    if more:
+        return permute(**first_names(permute, more, {'input': input, 'dims': dims}))
     dims = as_ints('aten::permute', 'dims', dims)
     state = DISPATCH()
     try:
@@ -219,11 +224,13 @@ def permute(input, dims):
     return kernel(ks, input, dims)
 
 
-def pow(input, exponent, **kwargs):
+def pow(input=MISSING, exponent=MISSING, **kwargs):
     """aten::pow.Tensor_Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_pow, ('self', 'exponent'), (input, exponent,), (), kwargs)
         return P_pow(input, exponent, **kwargs)
     state = DISPATCH()
     try:
@@ -237,11 +244,13 @@ def pow(input, exponent, **kwargs):
     return kernel(ks, input, exponent)
 
 
-def prod(input, *args, **kwargs):
+def prod(input=MISSING, *args, **kwargs):
     """aten::prod, aten::prod.dim_int, aten::prod.out, aten::prod.int_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_prod, ('self',), (input,), args, kwargs)
         return P_prod(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -293,6 +302,8 @@ class methods:
 
     def prod(self, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_prod, ('self',), (self,), args, kwargs)
             return P_prod(self, *args, **kwargs)
         state = DISPATCH()
         try:

@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DTYPES, DType, Device, FRESH, as_bool, as_device, as_dtype, as_int, as_ints, as_scalar, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, packet, spread, with_requires_grad,
 )
 
 P_rand = packet('aten', 'rand')
@@ -755,8 +758,10 @@ def rand(*args, **kwargs):
 
 
 @with_requires_grad
-def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def rand_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::rand_like"""
+    if more:
+        return rand_like(**first_names(rand_like, more, {'input': input, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::rand_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::rand_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::rand_like', 'pin_memory', pin_memory)
@@ -793,8 +798,10 @@ def randn(*args, **kwargs):
 
 
 @with_requires_grad
-def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def randn_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::randn_like"""
+    if more:
+        return randn_like(**first_names(randn_like, more, {'input': input, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randn_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::randn_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randn_like', 'pin_memory', pin_memory)
@@ -816,10 +823,14 @@ def randperm(*args, **kwargs):
     return P_randperm(*args, **kwargs)
 
 
-def reciprocal(input, *, out=None):
+def reciprocal(input=MISSING, **more):
     """aten::reciprocal, aten::reciprocal.out"""
-    if out is not None:
-        return op_reciprocal__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return reciprocal(**first_names(reciprocal, more, {'input': input}), out=out)
+        if out is not None:
+            return op_reciprocal__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -832,8 +843,10 @@ def reciprocal(input, *, out=None):
     return kernel(ks, input)
 
 
-def reciprocal_(input):
+def reciprocal_(input=MISSING, **more):
     """aten::reciprocal_"""
+    if more:
+        return reciprocal_(**first_names(reciprocal_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -846,10 +859,14 @@ def reciprocal_(input):
     return kernel(ks, input)
 
 
-def relu(input, *, out=None):
+def relu(input=MISSING, **more):
     """aten::relu, aten::relu.out"""
-    if out is not None:
-        return op_relu__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return relu(**first_names(relu, more, {'input': input}), out=out)
+        if out is not None:
+            return op_relu__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -862,8 +879,10 @@ def relu(input, *, out=None):
     return kernel(ks, input)
 
 
-def relu_(input):
+def relu_(input=MISSING, **more):
     """aten::relu_"""
+    if more:
+        return relu_(**first_names(relu_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -876,11 +895,13 @@ def relu_(input):
     return kernel(ks, input)
 
 
-def remainder(input, other, **kwargs):
+def remainder(input=MISSING, other=MISSING, **kwargs):
     """aten::remainder.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_remainder, ('self', 'other'), (input, other,), (), kwargs)
         return P_remainder(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -894,8 +915,10 @@ def remainder(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def reshape(input, shape):
+def reshape(input=MISSING, shape=MISSING, **more):
     """aten::reshape"""
+    if more:
+        return reshape(**first_names(reshape, more, {'input': input, 'shape': shape}))
     shape = as_ints('aten::reshape', 'shape', shape)
     state = DISPATCH()
     try:
@@ -909,10 +932,14 @@ def reshape(input, shape):
     return kernel(ks, input, shape)
 
 
-def round(input, *, out=None):
+def round(input=MISSING, **more):
     """aten::round, aten::round.out"""
-    if out is not None:
-        return op_round__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return round(**first_names(round, more, {'input': input}), out=out)
+        if out is not None:
+            return op_round__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -925,8 +952,10 @@ def round(input, *, out=None):
     return kernel(ks, input)
 
 
-def round_(input):
+def round_(input=MISSING, **more):
     """aten::round_"""
+    if more:
+        return round_(**first_names(round_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -939,10 +968,14 @@ def round_(input):
     return kernel(ks, input)
 
 
-def rsqrt(input, *, out=None):
+def rsqrt(input=MISSING, **more):
     """aten::rsqrt, aten::rsqrt.out"""
-    if out is not None:
-        return op_rsqrt__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return rsqrt(**first_names(rsqrt, more, {'input': input}), out=out)
+        if out is not None:
+            return op_rsqrt__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -955,8 +988,10 @@ def rsqrt(input, *, out=None):
     return kernel(ks, input)
 
 
-def rsqrt_(input):
+def rsqrt_(input=MISSING, **more):
     """aten::rsqrt_"""
+    if more:
+        return rsqrt_(**first_names(rsqrt_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -969,11 +1004,13 @@ def rsqrt_(input):
     return kernel(ks, input)
 
 
-def rsub(input, other, *args, **kwargs):
+def rsub(input=MISSING, other=MISSING, *args, **kwargs):
     """aten::rsub.Tensor, aten::rsub.Scalar, aten::rsub.Tensor_out, aten::rsub.Scalar_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_rsub, ('self', 'other'), (input, other,), args, kwargs)
         return P_rsub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1000,8 +1037,10 @@ class methods:
 
     relu_ = op_relu_
 
-    def remainder(self, other, **kwargs):
+    def remainder(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_remainder, ('self', 'other'), (self, other,), (), kwargs)
             return P_remainder(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1014,8 +1053,10 @@ class methods:
             return P_remainder(self, other)
         return kernel(ks, self, other)
 
-    def remainder_(self, other, **kwargs):
+    def remainder_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_remainder_, ('self', 'other'), (self, other,), (), kwargs)
             return P_remainder_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -11,9 +11,14 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_int, as_ints, as_scalar, as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, check_options, out_tuple, packet, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, check_options, first_names, out_tuple, packet,
+    with_requires_grad,
 )
 
 P_scatter = packet('aten', 'scatter')
@@ -947,17 +952,21 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, o
 def scatter(*args, **kwargs):
     """aten::scatter.src, aten::scatter.value, aten::scatter.src_out, aten::scatter.value_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_scatter, (), (), args, kwargs)
     return P_scatter(*args, **kwargs)
 
 
-def scatter_add(input, dim, index, src, *, out=None):
+def scatter_add(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **more):
     """aten::scatter_add, aten::scatter_add.out"""
-    if out is not None:
-        return op_scatter_add__out(input, dim, index, src, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return scatter_add(**first_names(scatter_add, more, {'input': input, 'dim': dim, 'index': index, 'src': src}), out=out)
+        if out is not None:
+            return op_scatter_add__out(input, dim, index, src, out=out)
     if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
     state = DISPATCH()
     try:
@@ -971,8 +980,10 @@ def scatter_add(input, dim, index, src, *, out=None):
     return kernel(ks, input, dim, index, src)
 
 
-def select(input, dim, index):
+def select(input=MISSING, dim=MISSING, index=MISSING, **more):
     """aten::select.int"""
+    if more:
+        return select(**first_names(select, more, {'input': input, 'dim': dim, 'index': index}))
     if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
     if index.__class__ is not int: index = as_int('aten::select.int', 'index', index)
     state = DISPATCH()
@@ -987,10 +998,14 @@ def select(input, dim, index):
     return kernel(ks, input, dim, index)
 
 
-def sigmoid(input, *, out=None):
+def sigmoid(input=MISSING, **more):
     """aten::sigmoid, aten::sigmoid.out"""
-    if out is not None:
-        return op_sigmoid__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sigmoid(**first_names(sigmoid, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sigmoid__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1003,8 +1018,10 @@ def sigmoid(input, *, out=None):
     return kernel(ks, input)
 
 
-def sigmoid_(input):
+def sigmoid_(input=MISSING, **more):
     """aten::sigmoid_"""
+    if more:
+        return sigmoid_(**first_names(sigmoid_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1017,10 +1034,14 @@ def sigmoid_(input):
     return kernel(ks, input)
 
 
-def sign(input, *, out=None):
+def sign(input=MISSING, **more):
     """aten::sign, aten::sign.out"""
-    if out is not None:
-        return op_sign__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sign(**first_names(sign, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sign__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1033,10 +1054,14 @@ def sign(input, *, out=None):
     return kernel(ks, input)
 
 
-def sin(input, *, out=None):
+def sin(input=MISSING, **more):
     """aten::sin, aten::sin.out"""
-    if out is not None:
-        return op_sin__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sin(**first_names(sin, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sin__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1049,8 +1074,10 @@ def sin(input, *, out=None):
     return kernel(ks, input)
 
 
-def sin_(input):
+def sin_(input=MISSING, **more):
     """aten::sin_"""
+    if more:
+        return sin_(**first_names(sin_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1063,8 +1090,10 @@ def sin_(input):
     return kernel(ks, input)
 
 
-def slice(input, dim=0, start=None, end=None, step=1):
+def slice(input=MISSING, dim=0, start=None, end=None, step=1, **more):
     """aten::slice.Tensor"""
+    if more:
+        return slice(**first_names(slice, more, {'input': input, 'dim': dim, 'start': start, 'end': end, 'step': step}))
     if dim.__class__ is not int: dim = as_int('aten::slice.Tensor', 'dim', dim)
     if start is not None and start.__class__ is not int: start = as_int('aten::slice.Tensor', 'start', start)
     if end is not None and end.__class__ is not int: end = as_int('aten::slice.Tensor', 'end', end)
@@ -1081,10 +1110,14 @@ def slice(input, dim=0, start=None, end=None, step=1):
     return kernel(ks, input, dim, start, end, step)
 
 
-def softmax(input, dim, dtype=None, *, out=None):
+def softmax(input=MISSING, dim=MISSING, dtype=None, **more):
     """aten::softmax.int, aten::softmax.int_out"""
-    if out is not None:
-        return op_softmax__int_out(input, dim, dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return softmax(**first_names(softmax, more, {'input': input, 'dim': dim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_softmax__int_out(input, dim, dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::softmax.int', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::softmax.int', 'dtype', dtype)
     state = DISPATCH()
@@ -1102,17 +1135,19 @@ def softmax(input, dim, dtype=None, *, out=None):
 def sort(*args, **kwargs):
     """aten::sort.stable, aten::sort, aten::sort.values_stable"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["values"], kwargs["indices"] = out_tuple('aten::sort.values_stable', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_sort, call_packet(P_sort, (), (), args, kwargs))
     return new_tuple(R_sort, P_sort(*args, **kwargs))
 
 
-def split(input, split_size, dim=0):
+def split(input=MISSING, split_size=MISSING, dim=0, **more):
     """aten::split.Tensor"""
+    if more:
+        return split(**first_names(split, more, {'input': input, 'split_size': split_size, 'dim': dim}))
     if split_size.__class__ is not int: split_size = as_int('aten::split.Tensor', 'split_size', split_size)
     if dim.__class__ is not int: dim = as_int('aten::split.Tensor', 'dim', dim)
     state = DISPATCH()
@@ -1127,8 +1162,10 @@ def split(input, split_size, dim=0):
     return kernel(ks, input, split_size, dim)
 
 
-def split_with_sizes(input, split_sizes, dim=0):
+def split_with_sizes(input=MISSING, split_sizes=MISSING, dim=0, **more):
     """aten::split_with_sizes"""
+    if more:
+        return split_with_sizes(**first_names(split_with_sizes, more, {'input': input, 'split_sizes': split_sizes, 'dim': dim}))
     split_sizes = as_ints('aten::split_with_sizes', 'split_sizes', split_sizes)
     if dim.__class__ is not int: dim = as_int('aten::split_with_sizes', 'dim', dim)
     state = DISPATCH()
@@ -1143,10 +1180,14 @@ def split_with_sizes(input, split_sizes, dim=0):
     return kernel(ks, input, split_sizes, dim)
 
 
-def sqrt(input, *, out=None):
+def sqrt(input=MISSING, **more):
     """aten::sqrt, aten::sqrt.out"""
-    if out is not None:
-        return op_sqrt__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sqrt(**first_names(sqrt, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sqrt__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1159,8 +1200,10 @@ def sqrt(input, *, out=None):
     return kernel(ks, input)
 
 
-def sqrt_(input):
+def sqrt_(input=MISSING, **more):
     """aten::sqrt_"""
+    if more:
+        return sqrt_(**first_names(sqrt_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1173,9 +1216,11 @@ def sqrt_(input):
     return kernel(ks, input)
 
 
-def squeeze(input, *args, **kwargs):
+def squeeze(input=MISSING, *args, **kwargs):
     """aten::squeeze, aten::squeeze.dim, aten::squeeze.dims"""
     if args or kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_squeeze, ('self',), (input,), args, kwargs)
         return P_squeeze(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1189,10 +1234,14 @@ def squeeze(input, *args, **kwargs):
     return kernel(ks, input)
 
 
-def stack(tensors, dim=0, *, out=None):
+def stack(tensors, dim=0, **more):
     """aten::stack, aten::stack.out"""
-    if out is not None:
-        return op_stack__out(tensors, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return stack(**first_names(stack, more, {'tensors': tensors, 'dim': dim}), out=out)
+        if out is not None:
+            return op_stack__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::stack', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::stack', 'dim', dim)
     state = DISPATCH()
@@ -1212,18 +1261,20 @@ def stack(tensors, dim=0, *, out=None):
 def std(*args, **kwargs):
     """aten::std, aten::std.dim, aten::std.correction, aten::std.correction_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_std, (), (), args, kwargs)
     return P_std(*args, **kwargs)
 
 
-def sub(input, other, *args, **kwargs):
+def sub(input=MISSING, other=MISSING, *args, **kwargs):
     """aten::sub.Tensor, aten::sub.Scalar, aten::sub.out, aten::sub.Scalar_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_sub, ('self', 'other'), (input, other,), args, kwargs)
         return P_sub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1237,11 +1288,13 @@ def sub(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
-def sum(input, *args, **kwargs):
+def sum(input=MISSING, *args, **kwargs):
     """aten::sum, aten::sum.dim_IntList, aten::sum.out, aten::sum.IntList_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_sum, ('self',), (input,), args, kwargs)
         return P_sum(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1259,16 +1312,60 @@ class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
     def scatter(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_scatter, ('self',), (self,), args, kwargs)
         return P_scatter(self, *args, **kwargs)
 
     def scatter_(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_scatter_, ('self',), (self,), args, kwargs)
         return P_scatter_(self, *args, **kwargs)
 
-    scatter_add = op_scatter_add
+    def scatter_add(self, dim=MISSING, index=MISSING, src=MISSING, **more):
+        if more:
+            return self.scatter_add(**first_names(methods.scatter_add, more, {'dim': dim, 'index': index, 'src': src}))
+        if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_scatter_add[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::scatter_add', (self, dim, index, src))
+        return kernel(ks, self, dim, index, src)
 
-    scatter_add_ = op_scatter_add_
+    def scatter_add_(self, dim=MISSING, index=MISSING, src=MISSING, **more):
+        if more:
+            return self.scatter_add_(**first_names(methods.scatter_add_, more, {'dim': dim, 'index': index, 'src': src}))
+        if dim.__class__ is not int: dim = as_int('aten::scatter_add_', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_scatter_add_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::scatter_add_', (self, dim, index, src))
+        return kernel(ks, self, dim, index, src)
 
-    select = op_select__int
+    def select(self, dim=MISSING, index=MISSING, **more):
+        if more:
+            return self.select(**first_names(methods.select, more, {'dim': dim, 'index': index}))
+        if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
+        if index.__class__ is not int: index = as_int('aten::select.int', 'index', index)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_select__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::select.int', (self, dim, index))
+        return kernel(ks, self, dim, index)
 
     sigmoid = op_sigmoid
 
@@ -1282,16 +1379,76 @@ class methods:
 
     sin_ = op_sin_
 
-    slice = op_slice__Tensor
+    def slice(self, dim=0, start=None, end=None, step=1, **more):
+        if more:
+            return self.slice(**first_names(methods.slice, more, {'dim': dim, 'start': start, 'end': end, 'step': step}))
+        if dim.__class__ is not int: dim = as_int('aten::slice.Tensor', 'dim', dim)
+        if start is not None and start.__class__ is not int: start = as_int('aten::slice.Tensor', 'start', start)
+        if end is not None and end.__class__ is not int: end = as_int('aten::slice.Tensor', 'end', end)
+        if step.__class__ is not int: step = as_int('aten::slice.Tensor', 'step', step)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_slice__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::slice.Tensor', (self, dim, start, end, step))
+        return kernel(ks, self, dim, start, end, step)
 
-    softmax = op_softmax__int
+    def softmax(self, dim=MISSING, dtype=None, **more):
+        if more:
+            return self.softmax(**first_names(methods.softmax, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::softmax.int', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::softmax.int', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_softmax__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::softmax.int', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
     def sort(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_sort, call_packet(P_sort, ('self',), (self,), args, kwargs))
         return new_tuple(R_sort, P_sort(self, *args, **kwargs))
 
-    split = op_split__Tensor
+    def split(self, split_size, dim=0, **more):
+        if more:
+            return self.split(**first_names(methods.split, more, {'split_size': split_size, 'dim': dim}))
+        if split_size.__class__ is not int: split_size = as_int('aten::split.Tensor', 'split_size', split_size)
+        if dim.__class__ is not int: dim = as_int('aten::split.Tensor', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_split__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::split.Tensor', (self, split_size, dim))
+        return kernel(ks, self, split_size, dim)
 
-    split_with_sizes = op_split_with_sizes
+    def split_with_sizes(self, split_sizes, dim=0, **more):
+        if more:
+            return self.split_with_sizes(**first_names(methods.split_with_sizes, more, {'split_sizes': split_sizes, 'dim': dim}))
+        split_sizes = as_ints('aten::split_with_sizes', 'split_sizes', split_sizes)
+        if dim.__class__ is not int: dim = as_int('aten::split_with_sizes', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_split_with_sizes[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::split_with_sizes', (self, split_sizes, dim))
+        return kernel(ks, self, split_sizes, dim)
 
     sqrt = op_sqrt
 
@@ -1301,6 +1458,8 @@ class methods:
         if args or kwargs:
             if len(args) > 0 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_squeeze, ('self',), (self,), args, kwargs)
             return P_squeeze(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1316,10 +1475,14 @@ class methods:
     def std(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_std, ('self',), (self,), args, kwargs)
         return P_std(self, *args, **kwargs)
 
-    def sub(self, other, *args, **kwargs):
+    def sub(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_sub, ('self', 'other'), (self, other,), args, kwargs)
             return P_sub(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1332,8 +1495,10 @@ class methods:
             return P_sub(self, other)
         return kernel(ks, self, other, 1)
 
-    def sub_(self, other, *args, **kwargs):
+    def sub_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_sub_, ('self', 'other'), (self, other,), args, kwargs)
             return P_sub_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1350,6 +1515,8 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_sum, ('self',), (self,), args, kwargs)
             return P_sum(self, *args, **kwargs)
         state = DISPATCH()
         try:

@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    out_tuple, packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
 )
 
 P_to = packet('aten', 'to')
@@ -428,8 +431,10 @@ def op__to_copy__out(self, *, non_blocking=False, memory_format=None, out):
     return kernel(ks, self, non_blocking, memory_format, out)
 
 
-def t(input):
+def t(input=MISSING, **more):
     """aten::t"""
+    if more:
+        return t(**first_names(t, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -442,10 +447,14 @@ def t(input):
     return kernel(ks, input)
 
 
-def take_along_dim(input, indices, dim=None, *, out=None):
+def take_along_dim(input=MISSING, indices=MISSING, dim=None, **more):
     """aten::take_along_dim, aten::take_along_dim.out"""
-    if out is not None:
-        return op_take_along_dim__out(input, indices, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return take_along_dim(**first_names(take_along_dim, more, {'input': input, 'indices': indices, 'dim': dim}), out=out)
+        if out is not None:
+            return op_take_along_dim__out(input, indices, dim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
     state = DISPATCH()
     try:
@@ -459,10 +468,14 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     return kernel(ks, input, indices, dim)
 
 
-def tanh(input, *, out=None):
+def tanh(input=MISSING, **more):
     """aten::tanh, aten::tanh.out"""
-    if out is not None:
-        return op_tanh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tanh(**first_names(tanh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_tanh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -475,8 +488,10 @@ def tanh(input, *, out=None):
     return kernel(ks, input)
 
 
-def tanh_(input):
+def tanh_(input=MISSING, **more):
     """aten::tanh_"""
+    if more:
+        return tanh_(**first_names(tanh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -489,11 +504,15 @@ def tanh_(input):
     return kernel(ks, input)
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+def topk(input=MISSING, k=MISSING, dim=-1, largest=True, sorted=True, **more):
     """aten::topk, aten::topk.values"""
-    if out is not None:
-        values, indices = out_tuple('aten::topk.values', out, 2)
-        return new_tuple(R_topk, op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_topk, topk(**first_names(topk, more, {'input': input, 'k': k, 'dim': dim, 'largest': largest, 'sorted': sorted}), out=out))
+        if out is not None:
+            values, indices = out_tuple('aten::topk.values', out, 2)
+            return new_tuple(R_topk, op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices))
     if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
     if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
     if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
@@ -510,8 +529,10 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     return new_tuple(R_topk, kernel(ks, input, k, dim, largest, sorted))
 
 
-def transpose(input, dim0, dim1):
+def transpose(input=MISSING, dim0=MISSING, dim1=MISSING, **more):
     """aten::transpose.int"""
+    if more:
+        return transpose(**first_names(transpose, more, {'input': input, 'dim0': dim0, 'dim1': dim1}))
     if dim0.__class__ is not int: dim0 = as_int('aten::transpose.int', 'dim0', dim0)
     if dim1.__class__ is not int: dim1 = as_int('aten::transpose.int', 'dim1', dim1)
     state = DISPATCH()
@@ -526,10 +547,14 @@ def transpose(input, dim0, dim1):
     return kernel(ks, input, dim0, dim1)
 
 
-def tril(input, diagonal=0, *, out=None):
+def tril(input=MISSING, diagonal=0, **more):
     """aten::tril, aten::tril.out"""
-    if out is not None:
-        return op_tril__out(input, diagonal, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tril(**first_names(tril, more, {'input': input, 'diagonal': diagonal}), out=out)
+        if out is not None:
+            return op_tril__out(input, diagonal, out=out)
     if diagonal.__class__ is not int: diagonal = as_int('aten::tril', 'diagonal', diagonal)
     state = DISPATCH()
     try:
@@ -543,10 +568,14 @@ def tril(input, diagonal=0, *, out=None):
     return kernel(ks, input, diagonal)
 
 
-def triu(input, diagonal=0, *, out=None):
+def triu(input=MISSING, diagonal=0, **more):
     """aten::triu, aten::triu.out"""
-    if out is not None:
-        return op_triu__out(input, diagonal, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return triu(**first_names(triu, more, {'input': input, 'diagonal': diagonal}), out=out)
+        if out is not None:
+            return op_triu__out(input, diagonal, out=out)
     if diagonal.__class__ is not int: diagonal = as_int('aten::triu', 'diagonal', diagonal)
     state = DISPATCH()
     try:
@@ -560,10 +589,14 @@ def triu(input, diagonal=0, *, out=None):
     return kernel(ks, input, diagonal)
 
 
-def trunc(input, *, out=None):
+def trunc(input=MISSING, **more):
     """aten::trunc, aten::trunc.out"""
-    if out is not None:
-        return op_trunc__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return trunc(**first_names(trunc, more, {'input': input}), out=out)
+        if out is not None:
+            return op_trunc__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -576,8 +609,10 @@ def trunc(input, *, out=None):
     return kernel(ks, input)
 
 
-def trunc_(input):
+def trunc_(input=MISSING, **more):
     """aten::trunc_"""
+    if more:
+        return trunc_(**first_names(trunc_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -595,7 +630,20 @@ class methods:
 
     t = op_t
 
-    take_along_dim = op_take_along_dim
+    def take_along_dim(self, indices, dim=None, **more):
+        if more:
+            return self.take_along_dim(**first_names(methods.take_along_dim, more, {'indices': indices, 'dim': dim}))
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | indices.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_take_along_dim[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::take_along_dim', (self, indices, dim))
+        return kernel(ks, self, indices, dim)
 
     tanh = op_tanh
 
@@ -603,6 +651,8 @@ class methods:
 
     def to(self, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_to, ('self',), (self,), args, kwargs)
             return P_to(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -615,7 +665,9 @@ class methods:
             return P_to(self)
         return kernel(ks, self, None, None, None, None, False, False, None)
 
-    def topk(self, k, dim=-1, largest=True, sorted=True):
+    def topk(self, k, dim=-1, largest=True, sorted=True, **more):
+        if more:
+            return new_tuple(R_topk, self.topk(**first_names(methods.topk, more, {'k': k, 'dim': dim, 'largest': largest, 'sorted': sorted})))
         if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
         if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
         if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)

@@ -11,7 +11,14 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_float, as_int, as_ints, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
+from turnout.bindings import (
+    first_names,
+)
 
 K_unfold_backward = {}
 def op_unfold_backward(grad_in, input_sizes, dim, size, step):
@@ -171,8 +178,10 @@ def op_uniform(self, from_=0.0, to=1.0, *, generator=None):
     return kernel(ks, self, from_, to, generator)
 
 
-def unbind(input, dim=0):
+def unbind(input=MISSING, dim=0, **more):
     """aten::unbind.int"""
+    if more:
+        return unbind(**first_names(unbind, more, {'input': input, 'dim': dim}))
     if dim.__class__ is not int: dim = as_int('aten::unbind.int', 'dim', dim)
     state = DISPATCH()
     try:
@@ -186,8 +195,10 @@ def unbind(input, dim=0):
     return kernel(ks, input, dim)
 
 
-def unsqueeze(input, dim):
+def unsqueeze(input=MISSING, dim=MISSING, **more):
     """aten::unsqueeze"""
+    if more:
+        return unsqueeze(**first_names(unsqueeze, more, {'input': input, 'dim': dim}))
     if dim.__class__ is not int: dim = as_int('aten::unsqueeze', 'dim', dim)
     state = DISPATCH()
     try:
@@ -204,13 +215,39 @@ def unsqueeze(input, dim):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    unbind = op_unbind__int
+    def unbind(self, dim=0, **more):
+        if more:
+            return self.unbind(**first_names(methods.unbind, more, {'dim': dim}))
+        if dim.__class__ is not int: dim = as_int('aten::unbind.int', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unbind__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unbind.int', (self, dim))
+        return kernel(ks, self, dim)
 
     unfold = op_unfold
 
     uniform_ = op_uniform_
 
-    unsqueeze = op_unsqueeze
+    def unsqueeze(self, dim=MISSING, **more):
+        if more:
+            return self.unsqueeze(**first_names(methods.unsqueeze, more, {'dim': dim}))
+        if dim.__class__ is not int: dim = as_int('aten::unsqueeze', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unsqueeze[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unsqueeze', (self, dim))
+        return kernel(ks, self, dim)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the

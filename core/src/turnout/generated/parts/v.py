@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_ints, as_scalar, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    all_ints, packet, spread,
+    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, packet, spread,
 )
 
 P_var = packet('aten', 'var')
@@ -111,10 +115,10 @@ def op_view_as(self, other):
 def var(*args, **kwargs):
     """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_var, (), (), args, kwargs)
     return P_var(*args, **kwargs)
 
 
@@ -124,6 +128,8 @@ class methods:
     def var(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_var, ('self',), (self,), args, kwargs)
         return P_var(self, *args, **kwargs)
 
     def view(self, *size, **kwargs):
@@ -131,7 +137,19 @@ class methods:
             return op_view(self, spread(size), **kwargs)
         return op_view(self, **kwargs)
 
-    view_as = op_view_as
+    def view_as(self, other=MISSING, **more):
+        if more:
+            return self.view_as(**first_names(methods.view_as, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_view_as[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::view_as', (self, other))
+        return kernel(ks, self, other)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
