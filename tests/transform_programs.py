@@ -7,20 +7,27 @@ with its own transforms, with transforms that are plain loops, and next to PyTor
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 Program = Callable[[Any], Any]
 PROGRAMS: dict[str, Program] = {}
+ERRORS: dict[str, Program] = {}
 
 
-def program(name: str) -> Callable[[Program], Program]:
+def program(name: str, table: dict[str, Program] = PROGRAMS) -> Callable[[Program], Program]:
     def add(function: Program) -> Program:
-        assert name not in PROGRAMS
-        PROGRAMS[name] = function
+        assert name not in table
+        table[name] = function
         return function
 
     return add
+
+
+def error(name: str) -> Callable[[Program], Program]:
+    """A program that must raise."""
+    return program(name, ERRORS)
 
 
 class Data:
@@ -352,6 +359,33 @@ def _(t):
     return rows, t.vmap(lambda v: t.imperative_grad(g, x, v))(d.q)
 
 
+@program("36 imperative gradients of examples")
+def _(t):
+    d = Data(t)
+    m, q = d.m.requires_grad_(), d.q.requires_grad_()
+    both = t.stack([d.q, d.q + 1])
+
+    def one(x, u):
+        y = x.sin() * x.sum() * u
+        return t.imperative_grad(y, x, d.c), t.imperative_grad(squares(y), x, None)
+
+    def shared(x):
+        return t.imperative_grad((x * m.sum() * x).sum(), x, None)
+
+    def twice(x):
+        return t.imperative_grad(squares(t.imperative_grad(cube(x) * x[0], x, None)), x, None)
+
+    def elementwise(x):
+        return t.vmap(lambda a: t.imperative_grad(a * a * a, a, None))(x)
+
+    def with_cotangents(x):
+        y = x.sin() * x.sum()
+        return t.vmap(lambda v: t.imperative_grad(y, x, v))(d.q)
+
+    rows = t.vmap(one)(m, m * 2), t.vmap(one, (1, 0), 1)(q, both[0]), t.vmap(twice, 1)(q), t.vmap(shared)(m)
+    return rows, t.vmap(t.vmap(elementwise, 1))(both.requires_grad_()), t.vmap(with_cotangents, 1)(q)
+
+
 # ---- in place
 
 
@@ -440,3 +474,282 @@ def _(t):
     g = t.vmap(t.grad(loss), (None, 0))(p, d.m)
     rows = t.jacrev(lambda p: (p["w"] * 2, p["b"][0] * d.c))(p)
     return g["w"], g["b"][0], rows[0]["w"], rows[1]["b"][0]
+
+
+# ---- autocast: small whole numbers and halves, so that lower precision rounds nothing
+
+
+@program("48 autocast outside, inside, and off inside")
+def _(t):
+    w, m = layer(t)
+
+    def plain(x):
+        return squares(t.float(w @ x))
+
+    def cast(x):
+        with t.cast():
+            return plain(x)
+
+    def off(x):
+        with t.cast(enabled=False):
+            y = w @ x
+        return t.code(y), squares(y)
+
+    def dtypes(x):
+        with t.cast():
+            y = w @ x
+            return t.code(y), t.code(x @ x), t.code(t.vmap(lambda r: r @ x)(w)), t.code(y + x)
+
+    inside = t.vmap(cast)(m), t.vmap(t.grad(cast))(m), t.grad(lambda m: t.vmap(cast)(m).sum())(m), t.vmap(dtypes)(m)
+    with t.cast():
+        around = t.vmap(plain)(m), t.vmap(t.grad(plain))(m), t.vmap(off)(m), t.code(t.vmap(lambda x: w @ x)(m))
+    return inside, around
+
+
+@program("48 autocast with backward")
+def _(t):
+    w, m = layer(t)
+    w.requires_grad_()
+    with t.cast():
+        y = t.vmap(lambda x: w @ x)(m)
+        g = t.vmap(t.grad(lambda x: squares(t.float(w @ x))))(m)
+    (squares(t.float(y)) + g.sum()).backward()
+    return t.code(y), t.code(g), t.code(w.grad), g, w.grad
+
+
+def layer(t: Any) -> Any:
+    """A weight and rows in float32."""
+    return t.single([[1.0, 0.5, -2.0], [0.0, 3.0, 1.0], [-1.0, 2.0, 0.5]]), t.single(
+        [[1.0, 2.0, -1.0], [0.5, -3.0, 4.0]]
+    )
+
+
+# ---- traces: recorded with the first inputs, replayed on others
+
+
+@program("49 replays of traces")
+def _(t):
+    d = Data(t)
+    first, other = (d.q,), (d.q * 0.5 + 0.25,)
+
+    def cast(m):
+        with t.cast():
+            return t.jvp(lambda a: squares(t.float(a @ a)), (m,), (m * 2,))[1]
+
+    w, _ = layer(t)
+    return (
+        t.traced(t.vmap(lambda x: x.sin() * x.sum()), first)(*other),
+        t.traced(t.grad(cube), first)(*other),
+        t.traced(t.vmap(t.grad(lambda x: t.vmap(lambda e: e * e * x.sum())(x).sum())), first)(*other),
+        t.traced(t.hessian(sines), first)(*other),
+        t.traced(t.vmap(t.grad(written)), first)(*other),
+        t.vmap(t.traced(t.grad(cube), first))(t.stack([d.q, *other])),
+        t.traced(cast, (w,))(w * 2),
+    )
+
+
+@program("50 a step of gradients of examples")
+def _(t):
+    d = Data(t)
+
+    def step(w, m):
+        return w - 0.1 * t.vmap(t.grad(lambda w, x: squares((w * x).sin())), (None, 0))(w, m).sum(0)
+
+    return t.traced(step, (d.c, d.m))(d.x, d.m * 0.5)
+
+
+@program("50 a step of backward and an update in place")
+def _(t):
+    d = Data(t)
+
+    def step(w, m):
+        t.vmap(lambda x: squares((w * x).sin()))(m).sum().backward()
+        with t.no_grad():
+            w.add_(-0.1 * w.grad)
+        return w * 1
+
+    graph = t.traced(step, (t.leaf(d.c), d.m))
+    leaf = t.leaf(d.x)
+    return graph(leaf, d.m * 0.5).detach(), leaf.detach()
+
+
+# ---- custom operators
+
+
+@program("51 custom operators")
+def _(t):
+    d = Data(t)
+    found = []
+    for cubed in t.cubes():
+
+        def total(x, cubed=cubed):
+            return cubed(x).sum()
+
+        both = t.stack([d.m, d.m + 1])
+        found.append((
+            t.vmap(cubed, 1)(d.m), t.vmap(t.grad(total))(d.m), t.grad(lambda m, f=total: t.vmap(f)(m).sum())(d.m),
+            t.vmap(t.grad(lambda x, f=total: squares(t.grad(f)(x))))(d.m), t.vmap(t.vmap(t.grad(total)))(both),
+            t.vmap(lambda x, f=cubed: f(d.c) * x)(d.m),
+            t.grad(lambda c, f=cubed: t.vmap(lambda x: (f(c) * x).sum())(d.m).sum())(d.c),
+        ))  # fmt: skip
+        leaf = t.leaf(d.m)
+        t.vmap(cubed)(leaf).sum().backward()
+        found.append(leaf.grad)
+    return found
+
+
+# ---- programs that must be errors
+
+
+@error("42 examples written into a shared tensor")
+def _(t):
+    d = Data(t)
+    return t.vmap(lambda x: d.c.copy_(x))(d.m)
+
+
+@error("42 inner examples written into an outer one")
+def _(t):
+    d = Data(t)
+    return t.vmap(lambda x: t.vmap(lambda y: x.mul_(y))(d.x))(d.x)
+
+
+@error("43 an input of a gradient written into")
+def _(t):
+    return t.grad(lambda x: x.mul_(2).sum())(Data(t).x)
+
+
+@error("43 a view of an input written into")
+def _(t):
+    def function(x):
+        x[0].mul_(2)
+        return x.sum()
+
+    return t.grad(function)(Data(t).x)
+
+
+@error("43 a leaf written into by its examples")
+def _(t):
+    return t.vmap(lambda x: x.mul_(2))(Data(t).m.requires_grad_())
+
+
+def spoiled(x: Any) -> Any:
+    """A factor that its gradient needs is changed."""
+    y = x * 1
+    z = y * y
+    y.mul_(2)
+    return z.sum()
+
+
+@error("44 a saved tensor written into, gradient")
+def _(t):
+    return t.grad(spoiled)(Data(t).x)
+
+
+@error("44 a saved tensor written into, gradients of examples")
+def _(t):
+    return t.vmap(t.grad(spoiled))(Data(t).m)
+
+
+@error("44 a saved tensor written into, gradient of vmap")
+def _(t):
+    return t.grad(lambda m: t.vmap(spoiled)(m).sum())(Data(t).m)
+
+
+@error("45 a captured tensor written before the pullback")
+def _(t):
+    d = Data(t)
+    _, pull = t.vjp(lambda a: a * d.c, d.x)
+    d.c.mul_(2)
+    return pull(d.x)
+
+
+@error("46 an expanded input written into")
+def _(t):
+    return t.vmap(lambda x: x.mul_(2))(Data(t).x.expand(2, 3))
+
+
+@error("47 a captured tensor written into, tracked")
+def _(t):
+    d = Data(t)
+    return t.grad(lambda x: d.c.copy_(x).sum())(d.x)
+
+
+@error("53 a Python number of an example")
+def _(t):
+    return t.vmap(lambda x: x * x.sum().item())(Data(t).m)
+
+
+@error("53 a Python condition on an example")
+def _(t):
+    return t.vmap(lambda x: x if x.sum() > 0 else -x)(Data(t).m)
+
+
+@error("53 batches of different sizes")
+def _(t):
+    d = Data(t)
+    return t.vmap(lambda a, b: a + b)(d.m, d.q)
+
+
+@error("53 the gradient of something that is not one number")
+def _(t):
+    return t.grad(lambda x: x * 2)(Data(t).x)
+
+
+@error("53 no out_dims for a batched result")
+def _(t):
+    return t.vmap(lambda x: x * 2, out_dims=None)(Data(t).m)
+
+
+@error("53 requires_grad_ of an example")
+def _(t):
+    return t.vmap(lambda x: x.requires_grad_())(Data(t).m)
+
+
+def leaking(t: Any) -> Any:
+    """An example of a vmap that is over."""
+    kept = []
+    t.vmap(lambda x: (kept.append(x), x)[1])(Data(t).m)
+    return kept[0]
+
+
+@error("54 an example used after its vmap")
+def _(t):
+    return leaking(t) * 2
+
+
+@error("54 an example used in the next vmap")
+def _(t):
+    kept = leaking(t)
+    return t.vmap(lambda x: x + kept)(Data(t).m)
+
+
+@error("54 an example used in another thread")
+def _(t):
+    def elsewhere(x):
+        found = []
+
+        def run():
+            try:
+                x * 2
+            except Exception as error:  # noqa: BLE001 - raised again below
+                found.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        if found:
+            raise found[0]
+        return x
+
+    return t.vmap(elsewhere)(Data(t).m)
+
+
+@error("55 random numbers that nobody asked for")
+def _(t):
+    return t.vmap(lambda x: x + t.rand(3))(Data(t).m)
+
+
+@error("55 random numbers that differ, for a shared tensor")
+def _(t):
+    d = Data(t)
+    return t.vmap(lambda x: d.c.uniform_() + x, randomness="different")(d.m)

@@ -37,6 +37,7 @@ ORDER = [
     "return_types",
     "parts",
     "generated",
+    "variadics",
     "conversions",
     "tensors",
     "random",

@@ -4,141 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import turnout
-from transform_programs import PROGRAMS, written
+from transform_libraries import Loops, Transforms
+from transform_programs import ERRORS, PROGRAMS, written
 from turnout import autograd, func, state, trees
-from turnout.errors import AliasError, TurnoutError
-
-
-class Transforms:
-    """Turnout, as the programs see it."""
-
-    vmap, grad, vjp, jvp = func.vmap, func.grad, func.vjp, func.jvp
-    jacrev, jacfwd, hessian = func.jacrev, func.jacfwd, func.hessian
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(turnout, name)
-
-    @staticmethod
-    def tensor(data: Any) -> turnout.Tensor:
-        return turnout.tensor(data, dtype=turnout.float64)
-
-    @staticmethod
-    def zeros(*shape: int) -> turnout.Tensor:
-        return turnout.zeros(*shape, dtype=turnout.float64)
-
-    @staticmethod
-    def imperative_grad(y: Any, x: Any, v: Any) -> Any:
-        return autograd.grad(y, x, v, create_graph=True)[0]
-
-
-for _name in ("vmap", "grad", "vjp", "jvp", "jacrev", "jacfwd", "hessian"):
-    setattr(Transforms, _name, staticmethod(getattr(func, _name)))
-
-
-class Loops(Transforms):
-    """The same transforms, written as what they mean."""
-
-    @staticmethod
-    def vmap(function: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
-        def looped(*args: Any) -> Any:
-            leaves, structure = trees.flatten(args)
-            dims = trees.spread(in_dims, structure)
-            size = next(x.shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)
-            results = []
-            for i in range(size):
-                example = [x if d is None else x.select(d, i) for x, d in zip(leaves, dims, strict=True)]
-                results.append(trees.flatten(function(*trees.unflatten(structure, example))))
-            out = results[0][1]
-            columns = zip(*[leaves for leaves, _ in results], strict=True)
-            made = [turnout.stack(list(c), d) for c, d in zip(columns, trees.spread(out_dims, out), strict=True)]
-            return trees.unflatten(out, made)
-
-        return looped
-
-    @staticmethod
-    def vjp(function: Any, *primals: Any) -> Any:
-        leaves, structure = trees.flatten(primals)
-        inputs = [inside(x) for x in leaves]
-        with turnout.enable_grad():
-            outputs, out = trees.flatten(function(*trees.unflatten(structure, inputs)))
-
-        def pull(*cotangents: Any) -> Any:
-            given = trees.flatten(cotangents)[0]
-            pairs = [(y, v) for y, v in zip(outputs, given, strict=True) if y.requires_grad]
-            found: list[Any] = [None] * len(inputs)
-            if pairs:
-                ys, vs = zip(*pairs, strict=True)
-                found = autograd.grad(ys, inputs, vs, create_graph=True, allow_unused=True)
-            filled = [turnout.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
-            return trees.unflatten(structure, filled)
-
-        return trees.unflatten(out, outputs), pull
-
-    @staticmethod
-    def grad(function: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
-        numbers = (argnums,) if isinstance(argnums, int) else argnums
-
-        def gradient(*args: Any) -> Any:
-            aux = []
-
-            def chosen(*values: Any) -> Any:
-                given = list(args)
-                for n, value in zip(numbers, values, strict=True):
-                    given[n] = value
-                result = function(*given)
-                if has_aux:
-                    aux.append(result[1])
-                return result[0] if has_aux else result
-
-            y, pull = Loops.vjp(chosen, *[args[n] for n in numbers])
-            found = pull(turnout.ones_like(y))
-            found = found[0] if isinstance(argnums, int) else found
-            return (found, aux[0]) if has_aux else found
-
-        return gradient
-
-    @staticmethod
-    def jvp(function: Any, primals: Any, tangents: Any) -> Any:
-        y, pull = Loops.vjp(function, *primals)
-        _, push = Loops.vjp(lambda u: pull(u), turnout.zeros_like(y))
-        return y, push(*tangents)[0]
-
-    @staticmethod
-    def jacrev(function: Any, argnums: int = 0) -> Any:
-        def jacobian(argument: Any) -> Any:
-            y, pull = Loops.vjp(function, argument)
-            outputs, structure = trees.flatten(y)
-            rows = []
-            for k, output in enumerate(outputs):
-                found = []
-                for i in range(output.numel()):
-                    seeds = [turnout.zeros_like(o) for o in outputs]
-                    seeds[k].reshape(-1)[i] = 1.0
-                    found.append(trees.flatten(pull(*seeds))[0])
-                parts = [turnout.stack(list(c)).reshape(output.shape + c[0].shape) for c in zip(*found, strict=True)]
-                rows.append(trees.unflatten(trees.flatten(argument)[1], parts))
-            return trees.unflatten(structure, rows)
-
-        return jacobian
-
-    jacfwd = jacrev
-
-    @staticmethod
-    def hessian(function: Any) -> Any:
-        return Loops.jacrev(Loops.jacrev(function))
-
-
-def inside(x: turnout.Tensor) -> turnout.Tensor:
-    """A tensor to differentiate by: with the history of the outside, but not the same."""
-    with turnout.enable_grad():
-        return x.clone() if x.requires_grad else x.detach().clone().requires_grad_()
+from turnout.errors import TurnoutError
 
 
 def numbers(value: Any) -> list[Any]:
@@ -157,6 +33,7 @@ NO_LOOP = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:transforms.*has no batching rule")  # a custom operator that has none on purpose
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in NO_LOOP])
 def test_transforms_give_what_loops_give(name: str) -> None:
     found = numbers(PROGRAMS[name](Transforms()))
@@ -214,42 +91,79 @@ def test_the_function_runs_once_for_a_forward_jacobian() -> None:
     assert calls == [1]
 
 
-def square_then_write(x: turnout.Tensor) -> turnout.Tensor:
-    y = x * 1
-    z = y * y
-    y.mul_(2)
-    return z.sum()
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        lambda x, m, c: func.grad(lambda a: a.mul_(2).sum())(x),
-        lambda x, m, c: func.grad(lambda a: a[0].mul_(2).sum())(x),
-        lambda x, m, c: func.vmap(lambda a: a.mul_(2))(m.requires_grad_()),
-        lambda x, m, c: func.grad(square_then_write)(x),
-        lambda x, m, c: func.vmap(func.grad(square_then_write))(m),
-        lambda x, m, c: func.grad(lambda a: func.vmap(square_then_write)(a).sum())(m),
-        lambda x, m, c: func.grad(lambda a: c.copy_(a).sum())(x),
-    ],
+SHARED = (
+    "{0}: 'self' is not batched by this vmap, but what would be written into it is: every example has a value of its own for it\n"
+    "  to fix  write into a tensor made from a batched one, such as turnout.zeros_like(x) or x.new_zeros(...)"
 )
-def test_writes_that_would_spoil_a_gradient_are_refused(run: Any) -> None:
-    x, m, c = (
-        Transforms.tensor([1.0, 2.0, 3.0]),
-        Transforms.tensor([[1.0, 2.0], [3.0, 4.0]]),
-        Transforms.tensor([4.0, 5.0, 6.0]),
-    )
-    with pytest.raises(AliasError):
-        run(x, m, c)
+INPUT = (
+    "aten::mul_.Scalar: self is an input of a gradient transform, or a view of one, which cannot be changed in place\n"
+    "  to fix  write into a clone()"
+)
+SAVED = (
+    "aten::mul.Tensor: its saved 'other', a tensor float64 {0}, was changed in place after it was used\n"
+    "  saved at version  0\n  now at version    1\n  to fix  write into a clone(), or change it after backward()"
+)
+NO_VALUE = (
+    "{0}: inside vmap a tensor stands for all examples and has no value of its own, so Python cannot read or branch on it\n"
+    "  to fix  use turnout.where for a choice, or do this outside of vmap"
+)
+ESCAPED = (
+    "a tensor that was batched by vmap (level N) is used outside of it: after the mapped function returned, or in another "
+    "thread\n  to fix  return it from the mapped function"
+)
+TEXTS = {
+    "42 examples written into a shared tensor": SHARED.format("aten::copy_"),
+    "42 inner examples written into an outer one": SHARED.format("aten::mul_.Tensor"),
+    "43 an input of a gradient written into": INPUT,
+    "43 a view of an input written into": INPUT,
+    "43 a leaf written into by its examples": (
+        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient, which cannot be changed in place\n"
+        "  to fix  write under turnout.no_grad(), or into a clone()"
+    ),
+    "44 a saved tensor written into, gradient": SAVED.format("[3]"),
+    "44 a saved tensor written into, gradients of examples": SAVED.format("[2, 3]"),
+    "44 a saved tensor written into, gradient of vmap": SAVED.format("[2, 3]"),
+    "45 a captured tensor written before the pullback": SAVED.format("[3]"),
+    "46 an expanded input written into": (
+        "aten::mul_.Scalar: cannot write into an expanded tensor: several of its elements are one memory location; "
+        "clone() it first"
+    ),
+    "47 a captured tensor written into, tracked": (
+        "aten::copy_: self is older than the gradient transform whose values would be written into it\n"
+        "  to fix  write into a tensor made inside the transformed function, and return it"
+    ),
+    "53 a Python number of an example": NO_VALUE.format("item()"),
+    "53 a Python condition on an example": NO_VALUE.format("bool()"),
+    "53 batches of different sizes": "vmap: the mapped dims have different lengths: argument [0] has 2, argument [1] has 3",
+    "53 the gradient of something that is not one number": (
+        "grad: the function must return one tensor without dimensions, it returned float64 [3]\n"
+        "  to fix  return a sum, or use jacrev"
+    ),
+    "53 no out_dims for a batched result": "vmap: out_dims says None for the result, but its values differ between examples",
+    "53 requires_grad_ of an example": (
+        "requires_grad_() is not possible on a tensor inside vmap\n"
+        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+    ),
+    "54 an example used after its vmap": ESCAPED,
+    "54 an example used in the next vmap": ESCAPED,
+    "54 an example used in another thread": ESCAPED,
+    "55 random numbers that nobody asked for": (
+        "aten::rand: random numbers inside vmap need to know whether all examples share them\n"
+        "  to fix  vmap(..., randomness='same') or randomness='different'"
+    ),
+    "55 random numbers that differ, for a shared tensor": (
+        "aten::uniform_: self is not batched, so it cannot take different random numbers for each example\n"
+        "  to fix  write into a batched tensor, or use randomness='same'"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_cannot_be_right_is_a_clear_error(name: str) -> None:
+    with pytest.raises(TurnoutError) as caught:
+        ERRORS[name](Transforms())
+    assert re.sub(r"level \d+", "level N", str(caught.value)) == TEXTS[name]
     assert clean()
-
-
-def test_a_captured_tensor_written_between_vjp_and_its_function_is_an_error() -> None:
-    x, c = Transforms.tensor([1.0, 2.0]), Transforms.tensor([3.0, 4.0])
-    _, pull = func.vjp(lambda a: a * c, x)
-    c.mul_(2)
-    with pytest.raises(AliasError):
-        pull(x)
 
 
 @pytest.mark.parametrize(
@@ -300,89 +214,37 @@ def test_a_pullback_is_refused_where_its_vmap_is_over() -> None:
     )
 
 
-def test_imperative_gradients_of_examples_are_refused() -> None:
+SUMMED = (
+    "grad: inside vmap, outputs and inputs must be batched by the same vmaps: the gradient with respect to a tensor that all "
+    "examples share would be summed over them\n"
+    "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+)
+BACKWARD = (
+    "backward: not possible on tensors inside vmap, where .grad would be shared by all examples\n"
+    "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x, w: autograd.grad((x * w).sum(), w), SUMMED),
+        (lambda x, w: autograd.grad((w * w).sum(), x), SUMMED),
+        (lambda x, w: autograd.grad(w.sum() * 2, (w, x)), SUMMED),
+        (lambda x, w: func.vmap(lambda y: autograd.grad((x * y).sum(), x)[0])(turnout.stack([w, w])), SUMMED),
+        (lambda x, w: autograd.backward((x * w).sum()), BACKWARD),
+        (lambda x, w: autograd.backward(w.sum(), inputs=x), BACKWARD),
+        (lambda x, w: autograd.grad(x * w, x), "backward: only for a tensor of one element can the gradient be left out, this one is float64 [2]"),
+        (lambda x, w: autograd.grad(x * w, x, (w, w)), "2 gradients were given for 1 outputs"),
+    ],
+)  # fmt: skip
+def test_imperative_gradients_that_are_not_those_of_examples_are_refused(call: Any, text: str) -> None:
     w = Transforms.tensor([1.0, 2.0]).requires_grad_()
-    with pytest.raises(autograd.GradientError) as caught:
-        func.vmap(lambda x: autograd.grad((x * w).sum(), w)[0])(Transforms.tensor([[1.0, 2.0]]))
-    assert str(caught.value) == (
-        "grad: the gradient with respect to a tensor inside vmap would be summed over all examples\n"
-        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
-    )
-
-
-# ---- custom operators
-
-
-@pytest.fixture
-def cube() -> Iterator[Any]:
-    @turnout.library.custom_op("transforms::cube", mutates_args=())
-    def cube(x: turnout.Tensor) -> turnout.Tensor:
-        return x * x * x
-
-    def backward(ctx: Any, g: turnout.Tensor) -> turnout.Tensor:
-        (x,) = ctx.saved_tensors
-        return g * 3 * x * x
-
-    cube.register_autograd(backward, setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]))
-    yield cube
-    cube.undo()
-
-
-@pytest.mark.filterwarnings("ignore:transforms.*has no batching rule")
-def test_a_custom_operator_with_only_a_gradient_works_in_any_nesting(cube: Any) -> None:
-    m = Transforms.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-
-    def total(x: turnout.Tensor) -> turnout.Tensor:
-        return cube(x).sum()
-
-    def penalty(x: turnout.Tensor) -> turnout.Tensor:
-        g = func.grad(total)(x)
-        return (g * g).sum()
-
-    assert func.vmap(cube)(m).tolist() == (m * m * m).tolist()
-    assert func.vmap(func.grad(total))(m).tolist() == (3 * m * m).tolist()
-    assert func.grad(lambda a: func.vmap(total)(a).sum())(m).tolist() == (3 * m * m).tolist()
-    assert func.vmap(func.grad(penalty))(m).tolist() == (36 * m * m * m).tolist()
-    assert (
-        func.vmap(func.vmap(func.grad(total)))(turnout.stack([m, m])).tolist()
-        == turnout.stack([3 * m * m] * 2).tolist()
-    )
-
-
-def in_operators(info: Any, in_dims: Any, x: turnout.Tensor) -> Any:
-    """The rule calls the operator itself, on the batch."""
-    return turnout.ops.transforms.cube(x), in_dims[0]
-
-
-def in_numpy(info: Any, in_dims: Any, x: turnout.Tensor) -> Any:
-    """The rule calls an array library."""
-    return turnout.from_numpy(x.numpy() ** 3), in_dims[0]
-
-
-@pytest.mark.parametrize(("rule", "opaque"), [(in_operators, False), (in_numpy, True)])
-def test_a_custom_operator_with_a_rule_for_batches_works_in_any_nesting(cube: Any, rule: Any, opaque: bool) -> None:
-    cube.register_vmap(rule, opaque=opaque)
-    m = Transforms.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-
-    def total(x: turnout.Tensor) -> turnout.Tensor:
-        return cube(x).sum()
-
-    def penalty(x: turnout.Tensor) -> turnout.Tensor:
-        g = func.grad(total)(x)
-        return (g * g).sum()
-
-    assert func.vmap(cube, 1)(m).tolist() == (m * m * m).t().tolist()
-    assert func.vmap(func.grad(total))(m).tolist() == (3 * m * m).tolist()
-    assert func.grad(lambda a: func.vmap(total)(a).sum())(m).tolist() == (3 * m * m).tolist()
-    assert func.vmap(func.grad(penalty))(m).tolist() == (36 * m * m * m).tolist()
-    assert (
-        func.vmap(func.vmap(func.grad(total)))(turnout.stack([m, m])).tolist()
-        == turnout.stack([3 * m * m] * 2).tolist()
-    )
-    leaf = (m * 1).requires_grad_()
-    func.vmap(cube)(leaf).sum().backward()
-    assert leaf.grad is not None
-    assert leaf.grad.tolist() == (3 * m * m).tolist()
+    m = Transforms.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_()
+    with pytest.raises(TurnoutError) as caught:
+        func.vmap(lambda x: call(x, w))(m)
+    assert str(caught.value).startswith(text)
+    assert clean()
 
 
 # ---- traces

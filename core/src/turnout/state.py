@@ -111,14 +111,16 @@ def _split(keys: Keys) -> tuple[int, int]:
 
 # ---- levels of vmap: core holds what joins gradients and batching, the Batched plugin implements it
 
-_LOWERING: list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = []
+_LOWERING: list[tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any], Callable[[Any], Any]]] = []
 
 
-def install_lowering(lower: Callable[[Any, Any], Any], raise_: Callable[[Any, Any], Any]) -> Callable[[], None]:
+def install_lowering(
+    lower: Callable[[Any, Any], Any], raise_: Callable[[Any, Any], Any], peel: Callable[[Any], Any]
+) -> Callable[[], None]:
     """Called by the plugin that owns LEVELS; returns the undo."""
-    pair = (lower, raise_)
-    _LOWERING.append(pair)
-    return lambda: _LOWERING.remove(pair)
+    installed = (lower, raise_, peel)
+    _LOWERING.append(installed)
+    return lambda: _LOWERING.remove(installed)
 
 
 def lower(tensor: Any, levels: tuple[Any, ...]) -> Any:
@@ -129,3 +131,14 @@ def lower(tensor: Any, levels: tuple[Any, ...]) -> Any:
 def raise_(tensor: Any, levels: tuple[Any, ...]) -> Any:
     """The inverse of `lower`: wraps the leading dims as batch dims of `levels`."""
     return _LOWERING[-1][1](tensor, levels) if levels else tensor
+
+
+def peel(tensor: Any) -> tuple[Any, tuple[Any, ...], tuple[int, ...]]:
+    """(the plain tensor under all vmaps, the levels that it is batched at, the order of its dims that puts their dims in front).
+
+    `lower(tensor, levels)` is the plain tensor with its dims in that order.
+    """
+    if not LEVELS.get():
+        return tensor, (), tuple(range(tensor.ndim))
+    plain, levels, order = _LOWERING[-1][2](tensor)
+    return plain, levels, order

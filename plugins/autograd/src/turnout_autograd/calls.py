@@ -68,6 +68,8 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of `outputs` with respect to `inputs`, one each; no `.grad` is touched.
 
+    Inside vmap all of them must be batched by the same vmaps, or none: the gradients are those of each example.
+
     allow_unused       None instead of an error for inputs that the outputs do not depend on
     materialize_grads  zeros for those
     is_grads_batched   grad_outputs have a batch dim in front, over which this is done by `turnout.vmap`
@@ -78,6 +80,10 @@ def grad(
     into = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     if is_grads_batched:
         return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
+    if any(t.keys & _BATCHED for t in (*ends, *into)):
+        from turnout_autograd import examples
+
+        return examples.grad(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     _check_inputs("grad", into)
     retain = create_graph if retain_graph is None else retain_graph
     enabled, allowed = GRAD.get()
@@ -116,19 +122,30 @@ def _roots(outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
     levels = GRAD.get()[1] | 1
     if given is None:  # the usual backward(): 0.7 us of 1.8 less
         return [(_root_edge(tensor, levels), _root_gradient(tensor, None, i)) for i, tensor in enumerate(outputs)]
-    grads = (given,) if isinstance(given, Tensor) else tuple(given)
-    if len(grads) != len(outputs):
-        raise CallError(errors.gradient_count(len(grads), len(outputs)))
+    grads = _as_many(given, len(outputs))
     return [
         (_root_edge(t, levels), _root_gradient(t, g, i)) for i, (t, g) in enumerate(zip(outputs, grads, strict=True))
     ]
+
+
+def _as_many(given: Any, count: int) -> tuple[Any, ...]:
+    grads = (given,) if isinstance(given, Tensor) else tuple(given)
+    if len(grads) != count:
+        raise CallError(errors.gradient_count(len(grads), count))
+    return grads
+
+
+def root_gradients(outputs: Sequence[Tensor], given: Any) -> list[Tensor]:
+    """What is pushed into each output: what was given, checked, or 1."""
+    grads = [None] * len(outputs) if given is None else _as_many(given, len(outputs))
+    return [_root_gradient(t, g, i) for i, (t, g) in enumerate(zip(outputs, grads, strict=True))]
 
 
 def _root_edge(tensor: Tensor, levels: int) -> Any:
     if tensor.view_of is not None:
         refresh(tensor)
     if not tensor.gmask & levels:
-        raise errors.GradientError(errors.inside_vmap("grad") if tensor.keys & _BATCHED else errors.no_graph())
+        raise errors.GradientError(errors.backward_inside_vmap() if tensor.keys & _BATCHED else errors.no_graph())
     return tensor.node or tensor
 
 
@@ -139,7 +156,7 @@ def _root_gradient(tensor: Tensor, given: Tensor | None, index: int) -> Tensor:
             raise errors.GradientError(errors.not_scalar(tensor))
         device = tensor.device
         backend = device.backend
-        dtype = backend.dtype_of(tensor.array)
+        dtype = tensor.dtype
         if dtype.category == COMPLEX:
             raise errors.GradientError(errors.not_real(tensor))
         # Not by an operator: it is a constant, and ones_like takes four times as long.
@@ -163,7 +180,7 @@ def _check_inputs(name: str, into: tuple[Tensor, ...]) -> None:
             refresh(tensor)
         if not tensor.gmask & (GRAD.get()[1] | 1):
             inside = tensor.keys & _BATCHED
-            raise errors.GradientError(errors.inside_vmap(name) if inside else errors.input_untracked(name, i))
+            raise errors.GradientError(errors.backward_inside_vmap() if inside else errors.input_untracked(name, i))
 
 
 def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Tensor, ...], retain: bool) -> list[Any]:

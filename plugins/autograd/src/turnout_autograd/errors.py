@@ -281,8 +281,16 @@ def function_dirty_inside_vmap(name: str) -> str:
     return f"{name}: mark_dirty is not possible inside vmap; return a new tensor from forward"
 
 
-def inside_vmap(name: str) -> str:
+def inside_vmap() -> str:
     return (
-        f"{name}: the gradient with respect to a tensor inside vmap would be summed over all examples\n"
+        "grad: inside vmap, outputs and inputs must be batched by the same vmaps: the gradient with respect to a tensor that all "
+        "examples share would be summed over them\n"
+        "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
+    )
+
+
+def backward_inside_vmap() -> str:
+    return (
+        "backward: not possible on tensors inside vmap, where .grad would be shared by all examples\n"
         "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
     )

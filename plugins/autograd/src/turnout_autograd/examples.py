@@ -1,20 +1,25 @@
-"""`autograd.Function` inside of vmap: forward and backward see one example, the tape one node for all of them.
+"""`autograd.Function` and `autograd.grad` on tensors inside of vmap.
 
-The arguments are lowered, and the node is recorded on the lowered tensors. Its forward raises them again, so that the user's code
-runs as in the mapped function around it. Backward may run when those vmaps are over: they are made active again for its time.
+`grad` is the same call on the plain tensors under the vmaps, where the rows of the batch do not mix. A Function's forward and
+backward see one example, the tape one node for all of them: the arguments are lowered, and the node is recorded on the lowered
+tensors. Its forward raises them again, so that the user's code runs as in the mapped function around it. Backward may run when
+those vmaps are over: they are made active again for its time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from turnout.errors import AliasError
-from turnout.state import LEVELS, lower, raise_
+from turnout.registry import find_operator
+from turnout.state import LEVELS, lower, peel, raise_
 from turnout.tensors import Tensor
-from turnout_autograd import errors
+from turnout_autograd import calls, errors
 from turnout_autograd.function import Function, FunctionCtx
+
+_permute = find_operator("aten::permute").call
 
 
 @contextmanager
@@ -68,3 +73,33 @@ def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     made = function.apply(*[lower(a, levels) if isinstance(a, Tensor) else a for a in args])
     outputs = [raise_(v, levels) if isinstance(v, Tensor) else v for v in made]
     return outputs[0] if single[0] else tuple(outputs)
+
+
+def grad(
+    ends: Sequence[Tensor], into: Sequence[Tensor], given: Any, retain: bool | None, create: bool, allow_unused: bool | None,
+    materialize: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """`autograd.grad` of tensors of which some are inside of a vmap. Raises GradientError unless all are batched alike."""
+    peeled = [peel(t) for t in (*ends, *into)]
+    levels = peeled[0][1]
+    if any(found != levels for _, found, _ in peeled):
+        raise errors.GradientError(errors.inside_vmap())
+    cotangents = [
+        _permuted(lower(v, levels), _inverse(order))
+        for v, (_, _, order) in zip(calls.root_gradients(ends, given), peeled, strict=False)
+    ]
+    plain = [t for t, _, _ in peeled]
+    found = calls.grad(
+        plain[: len(ends)], plain[len(ends) :], cotangents, retain, create, True, allow_unused, False, materialize
+    )
+    orders = [order for _, _, order in peeled[len(ends) :]]
+    return tuple([None if g is None else raise_(_permuted(g, o), levels) for g, o in zip(found, orders, strict=True)])
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+def _permuted(tensor: Tensor, order: Sequence[int]) -> Tensor:
+    made: Tensor = tensor if list(order) == sorted(order) else _permute(tensor, order)
+    return made

@@ -24,6 +24,8 @@ class LoopWarning(UserWarning):
 
 # ---- calls inside of vmap
 
+DYNAMIC = "the shape of its result depends on values"
+
 
 def escaped(num: int) -> str:
     return (
@@ -59,7 +61,7 @@ def unmappable(name: str, why: str) -> str:
 
 
 def data_dependent(name: str) -> str:
-    return unmappable(name, "the shape of its result depends on values")
+    return unmappable(name, DYNAMIC)
 
 
 def imperative(what: str) -> str:

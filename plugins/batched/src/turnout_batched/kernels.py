@@ -1,7 +1,7 @@
 """What stands at Batched for each operator: its rule, a decomposition, or a loop over the examples.
 
-`specialize` decides, in this order: a row of the tables in `rules`; in-place and out variants by their functional operator;
-a CompositeImplicitAutograd kernel, called with the batched tensors; a loop, with a warning once per operator.
+`decide` goes in this order: a row of the tables in `rules`, or the rule of the operator's class; in-place and out variants by
+their functional operator; a kernel that is written in operators, called with the batched tensors; a loop, which warns once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from turnout.stubs import compile_function, python_name
 from turnout.tensors import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import MODE
-from turnout_batched.rules import DECOMPOSED, KERNEL, REFUSED, RULES
+from turnout_batched.rules import DECOMPOSED, REFUSED, RULES
+from turnout_batched.rules.classes import rule_of
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
 from turnout_batched.values import BATCHED, batched_tensor, physical
 
@@ -41,7 +42,7 @@ def specialize(op: Operator) -> Any:
     """The kernel of one operator at Batched, or FALLTHROUGH for those that take no tensors."""
     if not any(str(a.type).startswith("Tensor") for a in op.schema.arguments):
         return FALLTHROUGH
-    fn, how = _decide(op)
+    fn, how = decide(op)
     return Kernel(as_switched(op, fn), INTERNAL, label=f"{how} of {op.qualified_name}")
 
 
@@ -78,27 +79,79 @@ def as_switched(op: Operator, fn: Call) -> Call:
     return call_switched if switches else fn
 
 
-def _decide(op: Operator) -> tuple[Call, str]:
+def decide(op: Operator) -> tuple[Call, str]:
+    """What stands at Batched for an operator, and what kind of thing that is."""
     name = op.qualified_name.removeprefix("aten::")
     if name in REFUSED:
         return _refuse(op, REFUSED[name]), "refusal"
-    if name in RULES:
-        return by_rule(op, _ready(RULES[name], op)), "batching rule"
+    rule = _rule(op)
+    if rule is not None:
+        return by_rule(op, _ready(rule, op)), "batching rule"
     if name in DECOMPOSED:
-        return _decomposed(op, DECOMPOSED[name]), "decomposition"
-    kind = op.schema.kind
-    functional = functional_of(op) if kind in ("inplace", "out") else None
-    if functional is not None:
-        short = functional.qualified_name.removeprefix("aten::")
-        if kind == "out":
-            return _into_out(op, functional), "functional variant"
-        if RULES.get(short) in (unary, pointwise, choice, masking):
+        return _of_examples(op, DECOMPOSED[name]), "decomposition"
+    functional = functional_of(op) if op.schema.kind in ("inplace", "out") else None
+    if functional is not None and "inplace_view" in op.tags:
+        return _seen_anew(op, functional), "functional variant"
+    if functional is not None and (IMPLICIT not in op.kernels or op.schema.kind == "out"):
+        if op.schema.kind == "inplace" and _rule(functional) in (unary, pointwise, choice, masking):
             return by_rule(op, partial(writing, _positional(op))), "batching rule"
-        if IMPLICIT not in op.kernels and (short in RULES or short in DECOMPOSED or IMPLICIT in functional.kernels):
-            return _into_self(op, functional), "functional variant"
-    if IMPLICIT in op.kernels:
-        return bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Batched"), "decomposition"
+        if not _is_the_source(op) and decide(functional)[1] != "loop":
+            return _through(op, functional), "functional variant"
+    if "dynamic_output_shape" in op.tags and IMPLICIT not in op.kernels:
+        return _refuse(op, errors.DYNAMIC), "refusal"
+    own = _written_in_operators(op)
+    if own is not None:
+        return own, "decomposition"
     return _loop(op), "loop"
+
+
+def _is_the_source(op: Operator) -> bool:
+    """Whether an in-place operator has the kernel that its functional variant is made of, as random ones do."""
+    kernels = op.kernels.get(EXPLICIT, [])
+    return op.schema.kind == "inplace" and bool(kernels) and kernels[-1].binder is None
+
+
+def _rule(op: Operator) -> Any:
+    """The row of a standard operator, or the rule of its class; None for one that decomposes, or has neither."""
+    if op.namespace != "aten":
+        return None
+    row = RULES.get(op.qualified_name.removeprefix("aten::"))
+    return row if row is not None or IMPLICIT in op.kernels else rule_of(op)
+
+
+def _through(op: Operator, functional: Operator) -> Call:
+    return _into_out(op, functional) if op.schema.kind == "out" else _into_self(op, functional)
+
+
+def _written_in_operators(op: Operator) -> Call | None:
+    """The operator's own kernel, to be called with batched tensors. Explicit ones of others may look into arrays."""
+    if IMPLICIT in op.kernels:
+        return bind(op.registry.winner(op, IMPLICIT, op.kernels[IMPLICIT]), op, "Batched")
+    if op.namespace != "aten" or EXPLICIT not in op.kernels:
+        return None
+    kernel = op.registry.winner(op, EXPLICIT, op.kernels[EXPLICIT])
+    if not kernel.calls_operators:
+        return None
+    call = bind(kernel, op, "Batched")
+    return _decomposed(op, _all_batched(call) if op.schema.kind == "functional" else call)
+
+
+def _all_batched(call: Call) -> Call:
+    """A kernel may write what is batched into a copy of an argument that is not."""
+
+    def call_with_batches(ks: int, *args: Any) -> Any:
+        level = top_level(args)
+        return call(ks, *[_batch_of(arg, level) for arg in args])
+
+    return call_with_batches
+
+
+def _batch_of(arg: Any, level: Level) -> Any:
+    if isinstance(arg, (list, tuple)):
+        return [_batch_of(each, level) for each in arg]
+    if not isinstance(arg, Tensor) or (arg.keys & BATCHED and arg.array.level is level):
+        return arg
+    return batched_tensor(aten.expand(arg, (level.size, *arg.shape)), 0, level)
 
 
 def _ready(rule: Any, op: Operator) -> Call:
@@ -229,14 +282,15 @@ def wrapped(made: Any, bdim: Any, level: Level) -> Any:
 # ---- through other operators
 
 
-def _decomposed(op: Operator, made_of: Any) -> Call:
-    mutated = mutated_by(op)
-    if made_of is KERNEL:
-        call = bind(op.registry.winner(op, EXPLICIT, op.kernels[EXPLICIT]), op, "Batched")
-    else:
+def _of_examples(op: Operator, made_of: Call) -> Call:
+    def call(ks: int, *args: Any) -> Any:
+        return made_of(*args)
 
-        def call(ks: int, *args: Any) -> Any:
-            return made_of(*args)
+    return _decomposed(op, call)
+
+
+def _decomposed(op: Operator, call: Call) -> Call:
+    mutated = mutated_by(op)
 
     def decompose(ks: int, *args: Any) -> Any:
         level = top_level(args)
@@ -256,6 +310,16 @@ def _into_self(op: Operator, functional: Operator) -> Call:
         return args[0]
 
     return write_result
+
+
+def _seen_anew(op: Operator, functional: Operator) -> Call:
+    """transpose_ and its like: nothing is written, the tensor becomes the view of itself."""
+
+    def become(ks: int, self: Tensor, *args: Any) -> Any:
+        self.array = functional.call_boxed((self, *args)).array
+        return self
+
+    return become
 
 
 def _into_out(op: Operator, functional: Operator) -> Call:

@@ -108,3 +108,16 @@ def raise_(tensor: Tensor, levels: Levels) -> Tensor:
             value = moved(batched.value, batched.bdim, bdim)
             return batched_tensor(raise_(value, levels), bdim - len(levels), batched.level)
     return batched_tensor(raise_(tensor, levels[:-1]), 0, last)
+
+
+def peel(tensor: Tensor) -> tuple[Tensor, Levels, tuple[int, ...]]:
+    """The plain tensor, its levels from the outside in, and its dims in the order (batch dims of those levels, others)."""
+    wrappers = []
+    while tensor.keys & BATCHED:
+        batched = tensor.array
+        check_active(batched.level)
+        wrappers.append((batched.level, batched.bdim))
+        tensor = batched.value
+    rest = list(range(len(tensor.array.shape)))
+    found = [(level, rest.pop(bdim)) for level, bdim in reversed(wrappers)]
+    return tensor, tuple([level for level, _ in found]), (*[dim for _, dim in found], *rest)

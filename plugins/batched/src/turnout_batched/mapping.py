@@ -98,9 +98,16 @@ def _run(
 ) -> Any:  # fmt: skip
     level = Level(size, randomness)
     with level:
-        batched = [v if d is None else batched_tensor(v, d, level) for v, d in zip(leaves, dims, strict=True)]
+        batched = [v if d is None else batched_tensor(_own(v), d, level) for v, d in zip(leaves, dims, strict=True)]
         result = func(*trees.unflatten(structure, batched), **kwargs)
     return _out(result, out_dims, level)
+
+
+def _own(value: Tensor) -> Tensor:
+    """A tracked argument as another tensor over the same memory: gradients with respect to an example do not take in what else
+    the function makes of the argument, as they do not for `value[i]`."""
+    made: Tensor = aten.alias(value) if value.requires_grad else value
+    return made
 
 
 # ---- what comes out

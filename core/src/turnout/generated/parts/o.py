@@ -45,6 +45,62 @@ def op_outer__out(self, vec2, *, out):
         return miss('aten::outer.out', (self, vec2, out))
     return kernel(ks, self, vec2, out)
 
+K_orgqr = {}
+def op_orgqr(self, input2):
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_orgqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::orgqr', (self, input2))
+    return kernel(ks, self, input2)
+
+K_orgqr__out = {}
+def op_orgqr__out(self, input2, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_orgqr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::orgqr.out', (self, input2, out))
+    return kernel(ks, self, input2, out)
+
+K_ormqr = {}
+def op_ormqr(self, input2, input3, left=True, transpose=False):
+    if left.__class__ is not bool: left = as_bool('aten::ormqr', 'left', left)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr', 'transpose', transpose)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | input3.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ormqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ormqr', (self, input2, input3, left, transpose))
+    return kernel(ks, self, input2, input3, left, transpose)
+
+K_ormqr__out = {}
+def op_ormqr__out(self, input2, input3, left=True, transpose=False, *, out):
+    if left.__class__ is not bool: left = as_bool('aten::ormqr.out', 'left', left)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr.out', 'transpose', transpose)
+    state = DISPATCH()
+    try:
+        ks = self.keys | input2.keys | input3.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ormqr__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ormqr.out', (self, input2, input3, left, transpose, out))
+    return kernel(ks, self, input2, input3, left, transpose, out)
+
 K_one_hot = {}
 def op_one_hot(self, num_classes=-1):
     if num_classes.__class__ is not int: num_classes = as_int('aten::one_hot', 'num_classes', num_classes)
@@ -154,6 +210,48 @@ def ones_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
+def orgqr(input=MISSING, input2=MISSING, **more):
+    """aten::orgqr, aten::orgqr.out"""
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return orgqr(**first_names(orgqr, more, {'input': input, 'input2': input2}), out=out)
+        if out is not None:
+            return op_orgqr__out(input, input2, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys | input2.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_orgqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::orgqr', (input, input2))
+    return kernel(ks, input, input2)
+
+
+def ormqr(input=MISSING, input2=MISSING, input3=MISSING, left=True, transpose=False, **more):
+    """aten::ormqr, aten::ormqr.out"""
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ormqr(**first_names(ormqr, more, {'input': input, 'input2': input2, 'input3': input3, 'left': left, 'transpose': transpose}), out=out)
+        if out is not None:
+            return op_ormqr__out(input, input2, input3, left, transpose, out=out)
+    if left.__class__ is not bool: left = as_bool('aten::ormqr', 'left', left)
+    if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr', 'transpose', transpose)
+    state = DISPATCH()
+    try:
+        ks = input.keys | input2.keys | input3.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ormqr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ormqr', (input, input2, input3, left, transpose))
+    return kernel(ks, input, input2, input3, left, transpose)
+
+
 def outer(input=MISSING, vec2=MISSING, **more):
     """aten::outer, aten::outer.out"""
     if more:
@@ -194,6 +292,10 @@ def one_hot(input=MISSING, num_classes=-1, **more):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
+    orgqr = op_orgqr
+
+    ormqr = op_ormqr
+
     outer = op_outer
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
@@ -202,7 +304,15 @@ class methods:
 OPERATORS = {
     'outer': (
         ('aten::outer(Tensor self, Tensor vec2) -> Tensor', op_outer, K_outer, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:outer'),)),
-        ('aten::outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', op_outer__out, K_outer__out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.linalg:outer_out'),)),
+        ('aten::outer.out(Tensor self, Tensor vec2, *, Tensor(a!) out) -> Tensor(a!)', op_outer__out, K_outer__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::outer'),)),
+    ),
+    'orgqr': (
+        ('aten::orgqr(Tensor self, Tensor input2) -> Tensor', op_orgqr, K_orgqr, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:orgqr'),)),
+        ('aten::orgqr.out(Tensor self, Tensor input2, *, Tensor(a!) out) -> Tensor(a!)', op_orgqr__out, K_orgqr__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::orgqr'),)),
+    ),
+    'ormqr': (
+        ('aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor', op_ormqr, K_ormqr, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.decompositions:ormqr'),)),
+        ('aten::ormqr.out(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False, *, Tensor(a!) out) -> Tensor(a!)', op_ormqr__out, K_ormqr__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::ormqr'),)),
     ),
     'one_hot': (
         ('aten::one_hot(Tensor self, int num_classes=-1) -> Tensor', op_one_hot, K_one_hot, ('dynamic_output_shape',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:one_hot'),)),
@@ -222,6 +332,8 @@ FUNCTIONS = {
     'turnout': {
         'ones': ones,
         'ones_like': ones_like,
+        'orgqr': orgqr,
+        'ormqr': ormqr,
         'outer': outer,
     },
     'turnout.generated.nn_functional': {

@@ -1,42 +1,46 @@
 """The table: what batches each operator. Start at `RULES`; `alignment` says what a rule is.
 
-Three kinds of rows: RULES, functions of values and batch dims; DECOMPOSED, functions of the examples' tensors, named or, for
-`KERNEL`, the operator's own kernel that is written in operators; REFUSED, what vmap cannot do. Operators with a
-CompositeImplicitAutograd kernel and no row decompose by it; the other in-place and out variants use the rows of the functional
-operator.
+Three kinds of rows: RULES, functions of values and batch dims; DECOMPOSED, functions of the examples' tensors; REFUSED, what vmap
+cannot do. Standard operators without a row have the rule of their class (`classes`), or decompose by their own kernel where that
+is written in operators; in-place and out variants use what their functional operator has.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from turnout_batched.rules import decompositions, indexing, products, reductions, views
+from turnout_batched.rules import decompositions, images, indexing, products, reductions, views
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
 
-KERNEL = object()
-
-_UNARY = (
-    "abs", "neg", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "reciprocal", "floor", "ceil",
-    "round", "trunc", "sign", "relu", "erf", "gelu", "logical_not", "bitwise_not", "isnan", "add.Scalar", "sub.Scalar",
-    "mul.Scalar", "div.Scalar", "div.Scalar_mode", "rsub.Scalar", "floor_divide.Scalar", "remainder.Scalar", "pow.Tensor_Scalar",
-    "eq.Scalar", "ne.Scalar", "lt.Scalar", "le.Scalar", "gt.Scalar", "ge.Scalar", "bitwise_and.Scalar", "bitwise_or.Scalar",
-    "bitwise_xor.Scalar", "clamp", "fill.Scalar",
-)  # fmt: skip
-_POINTWISE = (
-    "add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Tensor_mode", "rsub.Tensor", "floor_divide", "remainder.Tensor",
-    "remainder.Scalar_Tensor", "pow.Tensor_Tensor", "pow.Scalar", "maximum", "minimum", "atan2", "eq.Tensor", "ne.Tensor",
-    "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor", "logical_and", "logical_or", "logical_xor", "bitwise_and.Tensor",
-    "bitwise_and.Scalar_Tensor", "bitwise_or.Tensor", "bitwise_or.Scalar_Tensor", "bitwise_xor.Tensor",
-    "bitwise_xor.Scalar_Tensor", "clamp.Tensor", "lerp.Scalar", "addcmul", "threshold_backward", "sigmoid_backward",
-    "tanh_backward", "gelu_backward",
-)  # fmt: skip
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")
 _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
 
+_POOLS = (
+    "max_pool{}d_with_indices", "max_pool{}d_with_indices_backward", "avg_pool{}d", "avg_pool{}d_backward",
+    "_adaptive_avg_pool{}d", "_adaptive_avg_pool{}d_backward", "adaptive_max_pool{}d", "adaptive_max_pool{}d_backward",
+    "fractional_max_pool{}d", "fractional_max_pool{}d_backward",
+)  # fmt: skip
+_UPSAMPLED = {
+    1: ("upsample_nearest1d", "_upsample_nearest_exact1d", "upsample_linear1d"),
+    2: (
+        "upsample_nearest2d", "_upsample_nearest_exact2d", "upsample_bilinear2d", "upsample_bicubic2d",
+        "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa", "_upsample_lanczos2d_aa",
+    ),
+    3: ("upsample_nearest3d", "_upsample_nearest_exact3d", "upsample_trilinear3d"),
+}  # fmt: skip
+_IMAGES = {
+    **{name.format(n): images.folded(n + 2) for n in (2, 3) for name in _POOLS},
+    **{name: images.folded(n + 2) for n, names in _UPSAMPLED.items() for name in names},
+    **{f"{name}_backward": images.folded(n + 2, sizes_at=2) for n, names in _UPSAMPLED.items() for name in names},
+}
+
 # fmt: off
 RULES: dict[str, Any] = {
-    **dict.fromkeys(_UNARY, unary),
-    **dict.fromkeys(_POINTWISE, pointwise),
+    # pointwise, where `classes` does not say it
+    "rsub.Tensor": pointwise,
+    "floor_divide": pointwise,
+    "floor_divide.Scalar": unary,
+    "fill.Scalar": unary,
     "where.self": choice,
     "where.ScalarSelf": choice,
     "where.ScalarOther": choice,
@@ -44,29 +48,13 @@ RULES: dict[str, Any] = {
     "masked_fill.Scalar": masking,
     # reductions
     "sum": reductions.sum_all,
-    "sum.dim_IntList": reductions.sum_dims,
     "mean": reductions.mean_all,
-    "mean.dim": reductions.mean_dims,
     "prod": reductions.prod_all,
-    "prod.dim_int": reductions.prod_dim,
-    "amax": reductions.over_dims,
-    "amin": reductions.over_dims,
     "max": reductions.max_all,
     "min": reductions.min_all,
-    "max.dim": reductions.over_one_dim,
-    "min.dim": reductions.over_one_dim,
-    "argmax": reductions.position,
-    "argmin": reductions.position,
     "any": reductions.any_all,
     "all": reductions.all_all,
-    "any.dim": reductions.over_one_dim,
-    "all.dim": reductions.over_one_dim,
-    "any.dims": reductions.over_dims,
-    "all.dims": reductions.over_dims,
-    "var.correction": reductions.spread,
-    "std.correction": reductions.spread,
-    "logsumexp": reductions.over_dims,
-    "cumsum": reductions.cumsum,
+    **dict.fromkeys(("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "glu"), reductions.along_dim),
     "_softmax": reductions.along_dim,
     "_log_softmax": reductions.along_dim,
     "_softmax_backward_data": reductions.softmax_backward,
@@ -84,6 +72,9 @@ RULES: dict[str, Any] = {
     "addmm": products.addmm,
     # views and copies
     "view": views.resized,
+    "view.dtype": views.of_dtype,
+    "view_as_real_copy": views.trailing,
+    "view_as_complex_copy": views.trailing,
     "reshape": views.resized,
     "_unsafe_view": views.resized,
     "transpose.int": views.transpose,
@@ -98,6 +89,7 @@ RULES: dict[str, Any] = {
     "slice.Tensor": views.slice_,
     "diagonal": views.diagonal,
     "unfold": views.unfold,
+    "view.dtype": views.view_dtype,
     "alias": views.the_same,
     "detach": views.the_same,
     "as_strided": views.as_strided,
@@ -116,15 +108,33 @@ RULES: dict[str, Any] = {
     "slice_backward": views.scattered,
     "unfold_backward": views.scattered,
     "diagonal_backward": views.diagonal_backward,
+    "select_scatter": views.written_over,
+    "slice_scatter": views.written_over,
+    "diagonal_scatter": views.diagonal_scatter,
+    "as_strided_scatter": views.as_strided_scatter,
+    "unsafe_split.Tensor": views.parts,
+    "unsafe_split_with_sizes": views.parts,
     # indices
     "gather": indexing.gather,
     "scatter.src": indexing.beside,
     "scatter.value": indexing.beside,
     "scatter_add": indexing.beside,
+    "scatter_reduce.two": indexing.beside,
+    "searchsorted.Tensor": indexing.searchsorted,
+    "searchsorted.Scalar": indexing.searchsorted,
+    "nonzero_static": views.one_by_one,
     "index_select": indexing.index_select,
     "index_add": indexing.index_add,
     "index.Tensor": indexing.index,
     "index_put": indexing.index_put,
+    # images
+    "convolution": images.convolution,
+    "native_layer_norm": images.layer_norm,
+    "native_group_norm": images.group_norm,
+    "constant_pad_nd": views.trailing,
+    "im2col": images.folded(4),
+    "col2im": images.folded(3),
+    **_IMAGES,
     # in place: what is not pointwise writes the functional result into self
     "copy_": writing,
     "fill_.Scalar": writing,
@@ -138,18 +148,13 @@ DECOMPOSED: dict[str, Any] = {
     "mse_loss_backward": decompositions.mse_loss_backward,
     "nll_loss_forward": decompositions.nll_loss_forward,
     "nll_loss_backward": decompositions.nll_loss_backward,
-    **dict.fromkeys((
-        "fill_.Tensor", "masked_fill.Tensor", "masked_fill_.Tensor", "native_dropout", "native_dropout_backward", "rand_like",
-        "randn_like", "uniform_", "normal_", "random_.from", "bernoulli", "bernoulli.p", "bernoulli_.float", "zero", "uniform",
-        "random.from", "_to_copy.out", "arange.start_out", "linspace.out", "zeros.out", "ones.out", "full.out", "eye.out",
-        "eye.m_out", "scalar_tensor.out", "rand.out", "rand.generator_out", "randn.out", "randn.generator_out", "randint.out",
-    ), KERNEL),
 }
 
 # operator -> why it cannot be done for each example
 REFUSED: dict[str, str] = {
-    **dict.fromkeys(("nonzero",), "the shape of its result depends on values"),
     "_local_scalar_dense": "one number is asked for",
-    "resize_": "the memory of all examples would change its size",
+    "bincount": "the shape of its result depends on values",
+    **dict.fromkeys(("resize_", "resize_as_"), "the memory of all examples would change its size"),
+    "as_strided_": "an example has no memory of its own",
 }
 # fmt: on

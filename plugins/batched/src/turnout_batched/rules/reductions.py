@@ -1,4 +1,6 @@
-"""Rules for reductions, softmax, sorting and whatever else works along dims of one tensor.
+"""Rules for whole-example reductions, softmax, sorting and whatever else works along dims of one tensor.
+
+Reductions along dims have their rule in `classes`.
 
 An example without dims counts as one of length 1 there, as the operators themselves have it.
 """
@@ -14,55 +16,33 @@ from turnout.tensors import Tensor
 from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, wrapped_dim
 
 
-def _dims(dim: Sequence[int] | None, x: Tensor, ndim: int) -> list[int]:
+def example_dims(dim: Sequence[int] | None, x: Tensor, ndim: int) -> list[int]:
     """The dims of the batch to reduce; all of the example's for None or none."""
     if not dim:
         return list(range(1, len(x.array.shape)))
     return [wrapped_dim(d, ndim) + 1 for d in dim]
 
 
-def _ready(size: int, dims: Dims, value: Tensor) -> tuple[Tensor, int]:
+def ready(size: int, dims: Dims, value: Tensor) -> tuple[Tensor, int]:
     """The batch in front, examples with a dim; and how many dims an example has in truth."""
     x = front(value, dims[0], size)
     ndim = len(x.array.shape) - 1
     return (x, ndim) if ndim else (aten.unsqueeze(x, 1), 0)
 
 
-def _kept(x: Tensor, ndim: int) -> Tensor:
+def kept(x: Tensor, ndim: int) -> Tensor:
     """A result whose reduced dims were kept: none where the example has none."""
     return x if ndim else aten.squeeze__dim(x, 1)
 
 
-@family
-def over_dims(
-    call: Any, size: int, dims: Dims, self: Tensor, dim: Any = None, keepdim: bool = False, *rest: Any
-) -> tuple[Tensor, int]:
-    """(self, dim[], keepdim, ...)."""
-    x, ndim = _ready(size, dims, self)
-    made = call(x, _dims(dim, x, ndim), keepdim, *rest)
-    return (_kept(made, ndim) if keepdim else made), 0
-
-
 def sum_all(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
-    x, ndim = _ready(size, dims, self)
-    return aten.sum__dim_IntList(x, _dims(None, x, ndim), False, dtype=dtype), 0
-
-
-def sum_dims(size: int, dims: Dims, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> tuple[Tensor, int]:
-    x, ndim = _ready(size, dims, self)
-    made = aten.sum__dim_IntList(x, _dims(dim, x, ndim), keepdim, dtype=dtype)
-    return (_kept(made, ndim) if keepdim else made), 0
+    x, ndim = ready(size, dims, self)
+    return aten.sum__dim_IntList(x, example_dims(None, x, ndim), False, dtype=dtype), 0
 
 
 def mean_all(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
-    x, ndim = _ready(size, dims, self)
-    return aten.mean__dim(x, _dims(None, x, ndim), False, dtype=dtype), 0
-
-
-def mean_dims(size: int, dims: Dims, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> tuple[Tensor, int]:
-    x, ndim = _ready(size, dims, self)
-    made = aten.mean__dim(x, _dims(dim, x, ndim), keepdim, dtype=dtype)
-    return (_kept(made, ndim) if keepdim else made), 0
+    x, ndim = ready(size, dims, self)
+    return aten.mean__dim(x, example_dims(None, x, ndim), False, dtype=dtype), 0
 
 
 def flat(size: int, dims: Dims, value: Tensor) -> Tensor:
@@ -74,12 +54,6 @@ def flat(size: int, dims: Dims, value: Tensor) -> Tensor:
 
 def prod_all(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
     return aten.prod__dim_int(flat(size, dims, self), 1, False, dtype=dtype), 0
-
-
-def prod_dim(size: int, dims: Dims, self: Tensor, dim: int, keepdim: bool, dtype: Any) -> tuple[Tensor, int]:
-    x, ndim = _ready(size, dims, self)
-    made = aten.prod__dim_int(x, wrapped_dim(dim, ndim) + 1, keepdim, dtype=dtype)
-    return (_kept(made, ndim) if keepdim else made), 0
 
 
 def max_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
@@ -99,46 +73,11 @@ def all_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
 
 
 @family
-def over_one_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, keepdim: bool) -> tuple[Any, int]:
-    """(self, dim, keepdim): one result or several."""
-    x, ndim = _ready(size, dims, self)
-    made = call(x, wrapped_dim(dim, ndim) + 1, keepdim)
-    if keepdim and not ndim:
-        made = [_kept(t, 0) for t in made] if isinstance(made, (list, tuple)) else _kept(made, 0)
-    return made, 0
-
-
-@family
-def position(call: Any, size: int, dims: Dims, self: Tensor, dim: int | None, keepdim: bool) -> tuple[Tensor, int]:
-    """argmax, argmin: the position in the whole example without a dim."""
-    if dim is None:
-        made = call(flat(size, dims, self), 1, False)
-        return (aten.view(made, (size, *(1,) * (len(self.array.shape) - 1))) if keepdim else made), 0
-    x, ndim = _ready(size, dims, self)
-    made = call(x, wrapped_dim(dim, ndim) + 1, keepdim)
-    return (_kept(made, ndim) if keepdim else made), 0
-
-
-@family
-def spread(
-    call: Any, size: int, dims: Dims, self: Tensor, dim: Any = None, correction: Any = None, keepdim: bool = False
-) -> tuple[Tensor, int]:
-    """var and std."""
-    x, ndim = _ready(size, dims, self)
-    made = call(x, _dims(dim, x, ndim), correction, keepdim)
-    return (_kept(made, ndim) if keepdim else made), 0
-
-
-@family
-def along_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, *rest: Any) -> tuple[Tensor, int]:
-    """(self, dim, ...) with a result in self's shape."""
-    x, ndim = _ready(size, dims, self)
-    return _kept(call(x, wrapped_dim(dim, ndim) + 1, *rest), ndim), 0
-
-
-def cumsum(size: int, dims: Dims, self: Tensor, dim: int, dtype: Any) -> tuple[Tensor, int]:
-    x, ndim = _ready(size, dims, self)
-    return _kept(aten.cumsum(x, wrapped_dim(dim, ndim) + 1, dtype=dtype), ndim), 0
+def along_dim(call: Any, size: int, dims: Dims, self: Tensor, dim: int, *rest: Any) -> tuple[Any, int]:
+    """(self, dim, ...) with results in self's shape."""
+    x, ndim = ready(size, dims, self)
+    made = call(x, wrapped_dim(dim, ndim) + 1, *rest)
+    return ([kept(t, ndim) for t in made] if isinstance(made, (list, tuple)) else kept(made, ndim)), 0
 
 
 @family
@@ -154,20 +93,20 @@ def softmax_backward(
 def topk(
     size: int, dims: Dims, self: Tensor, k: int, dim: int, largest: bool, sorted: bool
 ) -> tuple[list[Tensor], int]:
-    x, ndim = _ready(size, dims, self)
+    x, ndim = ready(size, dims, self)
     made = aten.topk(x, k, wrapped_dim(dim, ndim) + 1, largest, sorted)
-    return [_kept(t, ndim) for t in made], 0
+    return [kept(t, ndim) for t in made], 0
 
 
 def sort(size: int, dims: Dims, self: Tensor, stable: Any, dim: int, descending: bool) -> tuple[list[Tensor], int]:
-    x, ndim = _ready(size, dims, self)
+    x, ndim = ready(size, dims, self)
     made = aten.sort__stable(x, stable=stable, dim=wrapped_dim(dim, ndim) + 1, descending=descending)
-    return [_kept(t, ndim) for t in made], 0
+    return [kept(t, ndim) for t in made], 0
 
 
 def flip(size: int, dims: Dims, self: Tensor, over: Sequence[int]) -> tuple[Tensor, int]:
-    x, ndim = _ready(size, dims, self)
-    return _kept(aten.flip(x, [wrapped_dim(d, ndim) + 1 for d in over]), ndim), 0
+    x, ndim = ready(size, dims, self)
+    return kept(aten.flip(x, [wrapped_dim(d, ndim) + 1 for d in over]), ndim), 0
 
 
 @family
