@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import startup
+from numeric import against_numpy, against_torch, torch_with_threads, training
 from timing import Pair, Result, Side
 
 import turnout
@@ -28,16 +29,13 @@ LARGE = 10_000_000
 CUSTOM_OP, IMPL = "custom_op", "Library.impl"
 
 
-class Skipped(Exception):
-    """Why a row cannot be measured."""
-
-
 class Row(NamedTuple):
     """One line of the table.
 
     against  what the second time is of
     at_most  the wanted bound and `aim` the hoped-for one, of the ratio, or of the difference in ms; None: only shown
     pair     prepares both sides; or `run`, for rows that are no two statements of this process
+    repeats  how often both sides are timed; fewer where a statement takes long
     """
 
     name: str
@@ -47,16 +45,12 @@ class Row(NamedTuple):
     aim: float | None
     pair: Callable[[], AbstractContextManager[Pair]] | None = None
     run: Callable[[bool], Result] | None = None
+    repeats: int = 200
 
 
 def torch_on_one_thread() -> Any:
     """The module torch. Raises Skipped where it is not installed."""
-    try:
-        import torch
-    except ImportError as error:
-        raise Skipped(f"torch cannot be imported ({error}); `make oracle` installs it") from None
-    torch.set_num_threads(1)
-    return torch
+    return torch_with_threads(1)
 
 
 # ---- calls
@@ -231,6 +225,7 @@ def _register_backends(count: int) -> registry.Library:
     return library
 
 
+# ruff: noqa: E501 - rows of a table
 # fmt: off
 ROWS = [
     Row("add",           "x + y, 4 floats",                        "torch",            0.65, 0.50, add),
@@ -240,9 +235,21 @@ ROWS = [
     Row("impl",          "numpy.sin through Library.impl",         "torch",            0.50, 0.30, custom(IMPL)),
     Row("custom_ported", "custom_op, kernel written for torch",    "torch",            None, None, ported(CUSTOM_OP)),
     Row("impl_ported",   "Library.impl, kernel written for torch", "torch",            None, None, ported(IMPL)),
-    Row("large",         "x + y, 10 million floats",               "NumPy",            1.05, 0.60, large),
-    Row("operators",     f"a call with {MANY:,} operators",        f"{FEW} operators", 1.05, 1.00, operators),
-    Row("backends",      f"a call with {BACKENDS} backends",       "1 backend",        1.05, 1.00, backends),
+    Row("large",         "x + y, 10 million floats",               "NumPy",            1.05, 0.60, large, repeats=60),
+    Row("operators",     f"a call with {MANY:,} operators",        f"{FEW} operators", 1.05, 1.00, operators, repeats=15),
+    Row("backends",      f"a call with {BACKENDS} backends",       "1 backend",        1.05, 1.00, backends, repeats=15),
+    Row("mlp",           "training step, MLP 784-256-10, batch 64", "torch, 1 thread", 1.15, 0.95, run=training),
+    Row("matmul_np",     "matmul, 2048 x 2048",                    "NumPy",            None, 1.00, against_numpy("x @ y", "x @ y", x=(2048, 2048), y=(2048, 2048)), repeats=15),
+    Row("matmul",        "the same",                               "torch",            None, 1.00, against_torch("x @ y", x=(2048, 2048), y=(2048, 2048)), repeats=15),
+    Row("chain_np",      "4 element-wise calls, 10 million floats", "NumPy",           None, 1.00, against_numpy("m.exp(x * y + x).sqrt()", "np.sqrt(np.exp(x * y + x))", x=(LARGE,), y=(LARGE,)), repeats=15),
+    Row("chain",         "the same",                               "torch",            None, 1.00, against_torch("m.exp(x * y + x).sqrt()", x=(LARGE,), y=(LARGE,)), repeats=15),
+    Row("softmax",       "softmax, 4096 x 1024, last dim",         "torch",            None, 1.50, against_torch("x.softmax(-1)", x=(4096, 1024)), repeats=15),
+    Row("layer_norm",    "layer_norm, 4096 x 1024",                "torch",            None, 1.50, against_torch("m.nn.functional.layer_norm(x, [1024], w, b)", x=(4096, 1024), w=(1024,), b=(1024,)), repeats=15),
+    Row("conv2d",        "conv2d, 32x64x56x56, 64 filters 3x3",    "torch",            None, 1.50, against_torch("m.nn.functional.conv2d(x, w, padding=1)", x=(32, 64, 56, 56), w=(64, 64, 3, 3)), repeats=15),
+    Row("sort",          "sort, 1000 x 1000, last dim",            "torch",            None, 1.50, against_torch("x.sort(-1)", x=(1000, 1000)), repeats=15),
+    Row("sum0",          "sum, 200 x 300 x 400, dim 0",            "torch",            None, 1.50, against_torch("x.sum(0)", x=(200, 300, 400)), repeats=15),
+    Row("sum1",          "the same, dim 1",                        "torch",            None, 1.50, against_torch("x.sum(1)", x=(200, 300, 400)), repeats=15),
+    Row("sum2",          "the same, dim 2",                        "torch",            None, 1.50, against_torch("x.sum(2)", x=(200, 300, 400)), repeats=15),
     Row("import",        "import turnout, over bare Python",       "bare Python",      60.0, 25.0, run=startup.measure),
 ]
 # fmt: on

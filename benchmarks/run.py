@@ -15,7 +15,8 @@ from importlib import metadata
 from typing import Any
 
 import pieces
-from rows import ROWS, Row, Skipped
+from numeric import Skipped
+from rows import ROWS, Row
 from timing import Result, compare
 
 COLUMNS = ("what", "turnout", "against", "", "ratio", "quartiles", "at most", "aim", "holds")
@@ -27,11 +28,7 @@ def measure(row: Row, *, quick: bool) -> Result:
         return row.run(quick)
     assert row.pair is not None
     with row.pair() as pair:
-        repeats, batch = (5, 0.0005) if quick else (200, 0.004)
-        if pair.switch is not None:
-            repeats = 2 if quick else 15
-        elif row.name == "large":
-            repeats = 3 if quick else 60
+        repeats, batch = (min(row.repeats, 5), 0.0005) if quick else (row.repeats, 0.004)
         return compare(pair, repeats, batch)
 
 
@@ -46,8 +43,8 @@ def record(row: Row, result: Result | None, skipped: str) -> dict[str, Any]:
     }
     if result is None:
         return facts | {"skipped": skipped}
-    unit = "ratio" if row.run is None else "ms"
-    scale = 1.0 if row.run is None else 1000.0
+    unit = "ms" if row.against == "bare Python" else "ratio"
+    scale = 1000.0 if unit == "ms" else 1.0
     value = result.value * scale
     facts |= {"turnout": result.turnout, "other": result.other, "unit": unit, "value": value}
     facts |= {"quartiles": [result.low * scale, result.high * scale], "repeats": result.repeats, "note": result.note}

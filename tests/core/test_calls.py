@@ -47,7 +47,6 @@ def snapshot() -> tuple:
         dict(REGISTRY.backends),
         {name: sorted(packets) for name, packets in REGISTRY.packets.items()},
         REGISTRY.keys.universe.runtime_keys,
-        REGISTRY.generation,
     )
 
 

@@ -6,19 +6,40 @@ the result is, not how it is computed. `CASES` are the rows of the modules here,
 arguments.
 """
 
-from operator_cases import backward, copying, indexing, layers, linalg, pointwise, reductions, views
-from operator_cases.model import OperatorCase, S, Sample, T, build, calls, close, values
+from operator_cases import (
+    activations,
+    arranging,
+    backward,
+    complex,
+    copying,
+    indexing,
+    layers,
+    linalg,
+    pointwise,
+    reductions,
+    scattering,
+    special,
+    view_copies,
+    views,
+)
+from operator_cases.model import ABOUT_STRIDES, OperatorCase, S, Sample, T, build, calls, close, values
 
-__all__ = ["CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
+__all__ = ["ABOUT_STRIDES", "CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
 
 FAMILIES = (
     pointwise,
+    special,
+    complex,
+    activations,
     reductions,
     layers,
     linalg,
     views,
+    view_copies,
+    arranging,
     copying,
     indexing,
+    scattering,
     backward,
 )
 

@@ -1,15 +1,55 @@
 """A stand-in for CuPy over NumPy, as strict as CuPy where the two differ: what the CUDA backend does can be tested without a GPU.
 
-Arrays have `data.ptr`, are made from a memory pointer, and belong to the device that was current. Ufuncs reduce only sums and
-products, add at repeated indices only in CuPy's dtypes, and never return NumPy scalars. `asnumpy` is the way to the host.
+It has the names of `cupy_names.txt` and no others, and its functions take the parameters written there. Indices out of range wrap
+around instead of raising. Arrays of the host are refused. Arrays have `data.ptr`, are made from a memory pointer, and belong to
+the device that was current. Ufuncs reduce only sums and products, add at repeated indices only in CuPy's dtypes, and never return
+NumPy scalars. `asnumpy` is the way to the host.
 """
 
 from __future__ import annotations
 
+import re
 import types
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+LINE = re.compile(r"([\w.]+)(?:\((.*)\)| (ufunc))?")
+
+
+def names() -> dict[str, list[str] | None]:
+    """CuPy's names: a function's parameters, "*" before those that go by keyword only; None where they are not known."""
+    text = Path(__file__).with_name("cupy_names.txt").read_text(encoding="utf-8")
+    found: dict[str, list[str] | None] = {}
+    for line in text.splitlines()[1:]:
+        match = LINE.fullmatch(line)
+        assert match is not None, line
+        name, parameters, _ = match.groups()
+        found[name] = parameters.split(", ") if parameters else None if parameters is None else []
+    return found
+
+
+NAMES = names()
+
+
+def check_call(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raise TypeError where CuPy's function would."""
+    parameters = NAMES[name]
+    if parameters is None:
+        return
+    positional = parameters[: parameters.index("*")] if "*" in parameters else parameters
+    wrong = [k for k in kwargs if k not in parameters]
+    if len(args) > len(positional) or wrong:
+        raise TypeError(
+            f"cupy.{name}({', '.join(parameters)}) was called with {len(args)} arguments and {list(kwargs)}"
+        )
+
+
+def refuse_host_arrays(name: str, values: Any) -> None:
+    """Raise TypeError where CuPy would for an array of NumPy among the operands."""
+    if any(type(v) is np.ndarray for v in values):
+        raise TypeError(f"{name}: Unsupported type <class 'numpy.ndarray'>")
 
 
 class Pointer:
@@ -40,7 +80,10 @@ class ndarray(np.ndarray):  # CuPy's name
         made = np.empty(shape, dtype)
         if memptr is not None:
             made = np.asarray(Memory(memptr, shape, np.dtype(dtype), strides))
-        return made.view(cls)
+        found = made.view(cls)
+        if memptr is not None:
+            found.lies_on = memptr.owner.lies_on
+        return found
 
     def __array_finalize__(self, parent: Any) -> None:
         self.lies_on = parent.lies_on if isinstance(parent, ndarray) else Device(cuda.current)
@@ -53,8 +96,40 @@ class ndarray(np.ndarray):  # CuPy's name
     def data(self) -> Pointer:  # type: ignore[override]
         return Pointer(self, self.__array_interface__["data"][0])
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {**self.__array_interface__, "version": 3, "stream": 1}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, self.lies_on.id
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        cuda.given.append((stream, max_version))
+        return self.view(np.ndarray).__dlpack__(max_version=max_version)
+
+    def __getitem__(self, key: Any) -> Any:
+        return own(super().__getitem__(wrapped(self.shape, key)))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(wrapped(self.shape, key), value)
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
+
+
+def wrapped(shape: tuple[int, ...], key: Any) -> Any:
+    """An index whose integer arrays wrap around at the end of their dims."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if not any(isinstance(p, ndarray) and p.dtype.kind in "iu" for p in parts) or Ellipsis in map(type, parts):
+        return key
+    dim = 0
+    for i, part in enumerate(parts):
+        if isinstance(part, ndarray) and part.dtype.kind in "iu" and shape[dim]:
+            parts[i] = np.mod(part.view(np.ndarray), shape[dim])
+        dim += part.ndim if isinstance(part, ndarray) and part.dtype.kind == "b" else part is not None
+    return tuple(parts)
 
 
 class Ufunc:
@@ -66,6 +141,8 @@ class Ufunc:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         assert any(isinstance(a, ndarray) for a in args), f"{self.__name__}: no array among {args}"
+        assert not kwargs.keys() - {"out", "dtype", "casting"}, f"{self.__name__}: {list(kwargs)}"
+        refuse_host_arrays(self.__name__, args)
         with np.errstate(all="ignore"):
             return own(self.ufunc(*args, **kwargs))
 
@@ -80,7 +157,7 @@ class Ufunc:
         ):  # fmt: skip
             raise NotImplementedError(f"`{self.__name__}.at` is not supported yet for {array.dtype}")
         assert values.dtype == array.dtype
-        self.ufunc.at(array, indices, values)
+        self.ufunc.at(array, wrapped(array.shape, indices), values)
 
 
 def own(value: Any) -> Any:
@@ -90,6 +167,19 @@ def own(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value).view(ndarray)
     return tuple(own(v) for v in value) if isinstance(value, tuple) else value
+
+
+class Exported:
+    """A capsule that NumPy reads as the host's."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
 
 
 class Device:
@@ -125,6 +215,7 @@ class Cuda(types.SimpleNamespace):
     def __init__(self, count: int) -> None:
         self.current = 0
         self.waited: list[int] = []
+        self.given: list[Any] = []  # (stream, max_version) of DLPack exports
         self.Device = Device
 
         def device_count() -> int:
@@ -141,7 +232,7 @@ cuda = Cuda(2)
 
 
 class Module(types.ModuleType):
-    """`cupy`. Everything that it does not define is NumPy's, with results of its own class."""
+    """`cupy`: the names of `NAMES`. What it does not define is NumPy's, with results of its own class."""
 
     def __init__(self, count: int = 2) -> None:
         global cuda
@@ -164,16 +255,39 @@ class Module(types.ModuleType):
     def matmul(self, a: Any, b: Any, *, out: Any = None) -> Any:
         return own(np.matmul(a, b, out=out))
 
-    def errstate(self, **settings: Any) -> Any:
-        raise TypeError("CuPy's errstate takes other settings")
+    def from_dlpack(self, array: Any) -> Any:
+        kind, index = array.__dlpack_device__()
+        assert kind == 2, "CuPy takes CUDA memory only"
+        with Device(index):
+            return own(np.from_dlpack(Exported(array.__dlpack__(stream=7, max_version=(1, 0)))))
 
     def frombuffer(self, *args: Any) -> Any:
         raise TypeError("a buffer of the host")
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(np, name)
+        if name not in NAMES:
+            raise AttributeError(f"module 'cupy' has no attribute {name!r}")
+        return self.numpys(name, getattr(np, name))
+
+    def numpys(self, name: str, found: Any) -> Any:
+        """A name of NumPy's as CuPy has it."""
         if isinstance(found, np.ufunc):
             return Ufunc(found)
+        if name == "lib":
+            as_strided = found.stride_tricks.as_strided
+            tricks = types.SimpleNamespace(as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True))
+            return types.SimpleNamespace(stride_tricks=tricks)
+        if isinstance(found, types.ModuleType):
+            return types.SimpleNamespace(
+                **{n: self.numpys(f"{name}.{n}", getattr(found, n)) for n in dir(found) if f"{name}.{n}" in NAMES}
+            )
         if isinstance(found, type) or not callable(found) or name == "dtype":
             return found
-        return lambda *args, **kwargs: own(found(*args, **kwargs))
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            check_call(name, args, kwargs)
+            refuse_host_arrays(name, args)
+            with np.errstate(all="ignore"):
+                return own(found(*args, **kwargs))
+
+        return call

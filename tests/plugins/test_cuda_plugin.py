@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,9 +18,9 @@ import operator_cases
 import turnout
 import turnout_arrays
 from operator_cases import CASES, OperatorCase
+from turnout import interop
 from turnout.backends import Backend
 from turnout.dtypes import dtype_named
-from turnout.native.tables import register_kernels
 from turnout.registry import REGISTRY, Library
 from turnout_cuda import plugin
 from turnout_cuda.backend import CUDABackend
@@ -40,8 +41,7 @@ def backend() -> Iterator[Backend]:
     with Library("pretended") as library:
         made = Pretended(cupy, xp)
         made.current_device = lambda: turnout.device("pretended", cupy.cuda.current)  # type: ignore[method-assign]
-        library.backend(made)
-        register_kernels(library, made, turnout_arrays.kernels(xp))
+        plugin.register(library, made, with_host=True)
         yield made
 
 
@@ -106,6 +106,61 @@ def test_the_shared_kernels_need_no_more_than_cupy_has(case: OperatorCase, backe
                     assert operator_cases.close(np, got.cpu().numpy(), want.numpy(), case.tolerance)
 
 
+def asked_of_the_array_module(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """The names that a module takes from its parameter `xp`, `linalg.solve` for those of a submodule, and where."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inner = {id(node.value): node for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "xp":
+            outer = inner.get(id(node))
+            yield (f"{node.attr}.{outer.attr}" if node.attr in ("linalg", "fft") and outer else node.attr), node
+
+
+SHARED = sorted(Path(turnout_arrays.__file__).parent.glob("**/*.py"))
+
+
+@pytest.mark.parametrize("path", [path for path in SHARED if path.name != "backend.py"], ids=lambda path: path.stem)
+def test_the_shared_kernels_name_nothing_that_cupy_has_not(path: Path, backend: Any) -> None:
+    known = cupy_stand_in.NAMES.keys() | set(dir(backend.xp))
+    missing = [
+        f"{path.name}:{node.lineno}: xp.{name}" for name, node in asked_of_the_array_module(path) if name not in known
+    ]
+    assert missing == [], "CuPy has no such name: a row for it belongs to the cpu plugin, or CuPyModule gives it one"
+
+
+def test_the_stand_in_is_as_strict_as_cupy(backend: Any) -> None:
+    cupy = backend.cupy
+    x = cupy.arange(3)
+    for wrong in (lambda: cupy.vecdot, lambda: cupy.linalg.multi_dot, lambda: cupy.errstate):
+        with pytest.raises(AttributeError):
+            wrong()
+    for wrong in (lambda: cupy.sort(x, stable=True), lambda: cupy.add(x, np.ones(3))):
+        with pytest.raises(TypeError):
+            wrong()
+    assert x[cupy.asarray([5])].tolist() == [2], "an index out of range wraps around"
+
+
+def test_an_index_out_of_range_is_the_error_that_it_is_on_cpu(backend: Backend) -> None:
+    def errors(device: str) -> list[Any]:
+        x, index = turnout.ones(3, 4, device=device), turnout.tensor([[0, 4]], device=device)
+        low = turnout.tensor([[-5, 0]], device=device)
+        found = []
+        for bad in (index, low):
+            for call in (
+                lambda i: x[:, i], lambda i: x[i], lambda i: x.index_put((None, i), turnout.ones((), device=device)),
+                lambda i: x.gather(1, i), lambda i: x.index_select(1, i[0]), lambda i: x.scatter(1, i, 1.0),
+                lambda i: x.index_add(1, i[0], x[:, :2]), lambda i: x.scatter_add(1, i, x),
+                lambda i: x.index_put((None, i), turnout.ones((), device=device), accumulate=True),
+            ):  # fmt: skip
+                with pytest.raises(IndexError) as caught:
+                    call(bad)
+                found.append(type(caught.value).__mro__)
+        assert x.tolist() == [[1.0] * 4] * 3
+        return found
+
+    assert errors("pretended") == errors("cpu")
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int64", "float64"])
 def test_repeated_indices_add_up_in_every_dtype(dtype: str, backend: Backend) -> None:
     x = turnout.zeros(3, dtype=dtype_named(dtype), device="pretended")
@@ -138,6 +193,32 @@ def test_views_share_memory_and_overlap_is_found(backend: Backend) -> None:
 def test_the_host_cannot_reach_the_memory(backend: Backend) -> None:
     with pytest.raises(turnout.errors.CallError, match=r"numpy: the tensor is on pretended:0; use \.cpu\(\)"):
         turnout.ones(2, device="pretended").numpy()
+
+
+def test_dlpack_goes_both_ways_with_the_stream(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(interop.DLPACK_DEVICES, 2, "pretended")
+    x = turnout.arange(6.0, device="pretended:1").reshape(2, 3).t()
+    assert x.__dlpack_device__() == (2, 1)
+    array = backend.cupy.from_dlpack(x)
+    assert backend.cupy.cuda.given == [(7, (1, 0))], "the consumer says on which stream it reads"
+    array += 1.0
+    again = turnout.from_dlpack(array)
+    assert (again.device, again.stride(), again.array.device.id) == (x.device, (1, 3), 1)
+    again.mul_(2.0)
+    assert x.tolist() == [[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]]
+
+
+def test_other_libraries_reach_the_memory_through_the_cuda_array_interface(backend: Any) -> None:
+    x = turnout.ones(2, 3, device="pretended")
+    found = x.__cuda_array_interface__
+    assert (found["shape"], found["data"][0], found["typestr"]) == ((2, 3), x.array.data.ptr, "<f4")
+    assert not hasattr(turnout.ones(2), "__cuda_array_interface__")
+    with pytest.raises(AttributeError) as missing:
+        turnout.ones(2).__cuda_array_interface__
+    assert str(missing.value) == "a tensor on cpu has no __cuda_array_interface__"
+    with pytest.raises(turnout.errors.CallError) as caught:
+        x.requires_grad_().__cuda_array_interface__
+    assert str(caught.value) == "__cuda_array_interface__: the tensor requires a gradient; use .detach()"
 
 
 def test_synchronize_waits_for_the_device(backend: Any) -> None:

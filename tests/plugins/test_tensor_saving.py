@@ -77,6 +77,62 @@ def test_deepcopy_copies_a_tensor_once_and_its_gradient() -> None:
     assert first.grad is not x.grad
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_one_tensor_that_is_met_twice_is_one_in_the_copy(way: str) -> None:
+    x = turnout.ones(2)
+    first, inner, view = WAYS[way]([x, {"again": x}, x.view(2, 1)])
+    assert inner["again"] is first
+    assert view is not first
+    assert view.is_alias_of(first)
+
+
+class Named(turnout.Tensor):
+    """A subclass with attributes."""
+
+
+class Slotted(Named):
+    __slots__ = ("unit",)
+
+
+class Seen(turnout.Tensor):
+    """A subclass that takes part in its calls, with a state of its own."""
+
+    @classmethod
+    def __turnout_dispatch__(cls, op, ks, args):  # type: ignore[no-untyped-def]
+        return op.redispatch(ks, *args)
+
+    def __getstate__(self) -> object:
+        return {"word": self.word}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        self.word = state["word"] + "!"
+
+
+@pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_an_instance_of_a_subclass_keeps_class_and_attributes(way: str, requires_grad: bool) -> None:
+    copied = (WAYS | {"copy": copy.copy})[way]
+    x = turnout.as_subclass(turnout.tensor([1.0, 2.0]), Slotted).requires_grad_(requires_grad)
+    x.note, x.unit = ["m"], "kg"
+    again = copied(x)
+    assert (type(again), again.note, again.unit, again.tolist()) == (Slotted, ["m"], "kg", [1.0, 2.0])
+    assert (again.requires_grad, again.is_leaf) == (requires_grad, True)
+    assert (again.note is x.note) == again.is_alias_of(x) == (way == "copy")
+    seen = turnout.as_subclass(turnout.tensor([1.0]), Seen)
+    seen.word = "hey"
+    again = copied([seen, seen.view(1)]) if way != "copy" else [copied(seen)]
+    assert (type(again[0]), again[0].word, again[0].keys) == (Seen, "hey!", seen.keys)
+
+
+def test_files_hold_no_instances_of_subclasses() -> None:
+    with pytest.raises(CallError) as caught:
+        saved({"w": turnout.as_subclass(turnout.ones(1), Named)})
+    assert str(caught.value) == (
+        "save: obj['w'] is a Named; files hold data, no classes\n"
+        "  to fix  save turnout.as_subclass(t, turnout.Tensor), or use pickle"
+    )
+
+
 def test_deepcopy_of_a_tensor_with_history_is_refused() -> None:
     x = turnout.tensor([1.0]).requires_grad_() * 2
     with pytest.raises(AliasError) as caught:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from turnout import config as config
 from turnout import errors as errors
+from turnout import parts as parts
 from turnout import plugins as plugins
 from turnout.autograd import enable_grad as enable_grad
 from turnout.autograd import inference_mode as inference_mode
@@ -49,7 +50,6 @@ from turnout.dtypes import uint16 as uint16
 from turnout.dtypes import uint32 as uint32
 from turnout.dtypes import uint64 as uint64
 from turnout.errors import TurnoutError as TurnoutError
-from turnout.generated.functions import *  # noqa: F403 - a module of public functions with its own __all__
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.native import standard
 from turnout.ops import ops as ops
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from turnout import library as library
     from turnout import linalg as linalg
     from turnout import nn as nn
+    from turnout import return_types as return_types
     from turnout import schema as schema
     from turnout import special as special
     from turnout.amp import autocast as autocast
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from turnout.factories import as_tensor as as_tensor
     from turnout.factories import tensor as tensor
     from turnout.func import vmap as vmap
+    from turnout.generated.functions import *  # noqa: F403 - a module of public functions with its own __all__
     from turnout.graphs import trace as trace
     from turnout.interop import from_dlpack as from_dlpack
     from turnout.interop import from_numpy as from_numpy
@@ -84,11 +86,21 @@ if TYPE_CHECKING:
     from turnout.serialization import save as save
     from turnout.shapes.promotion import result_type as result_type
     from turnout.tracing import trace_dispatch as trace_dispatch
+    from turnout.variadics import atleast_1d as atleast_1d
+    from turnout.variadics import atleast_2d as atleast_2d
+    from turnout.variadics import atleast_3d as atleast_3d
+    from turnout.variadics import block_diag as block_diag
+    from turnout.variadics import broadcast_shapes as broadcast_shapes
+    from turnout.variadics import broadcast_tensors as broadcast_tensors
+    from turnout.variadics import cartesian_prod as cartesian_prod
+    from turnout.variadics import meshgrid as meshgrid
+    from turnout.variadics import unravel_index as unravel_index
 
 dtype = DType
 contiguous_format = "contiguous_format"
 preserve_format = "preserve_format"
 channels_last = "channels_last"
+channels_last_3d = "channels_last_3d"
 strided = "strided"
 __version__ = "0.1.0"
 
@@ -102,7 +114,14 @@ _LAZY = {
     "amp": "turnout.amp",
     "as_subclass": "turnout.modes:as_subclass",
     "as_tensor": "turnout.factories:as_tensor",
+    "atleast_1d": "turnout.variadics:atleast_1d",
+    "atleast_2d": "turnout.variadics:atleast_2d",
+    "atleast_3d": "turnout.variadics:atleast_3d",
     "autocast": "turnout.amp:autocast",
+    "block_diag": "turnout.variadics:block_diag",
+    "broadcast_shapes": "turnout.variadics:broadcast_shapes",
+    "broadcast_tensors": "turnout.variadics:broadcast_tensors",
+    "cartesian_prod": "turnout.variadics:cartesian_prod",
     "explain": "turnout.explanation:explain",
     "fft": "turnout.fft",
     "from_dlpack": "turnout.interop:from_dlpack",
@@ -113,7 +132,9 @@ _LAZY = {
     "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
     "manual_seed": "turnout.random:manual_seed",
+    "meshgrid": "turnout.variadics:meshgrid",
     "nn": "turnout.nn",
+    "return_types": "turnout.return_types",
     "result_type": "turnout.shapes.promotion:result_type",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",
@@ -121,18 +142,29 @@ _LAZY = {
     "tensor": "turnout.factories:tensor",
     "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
+    "unravel_index": "turnout.variadics:unravel_index",
     "vmap": "turnout.func:vmap",
 }
 
 
 def __getattr__(name: str) -> object:
+    """What is loaded when it is first used: the names above, and the public functions of operators."""
+    if name == "__all__":
+        return [each for each in __dir__() if not each.startswith("_")]
     path = _LAZY.get(name)
-    if path is None:
-        raise AttributeError(f"module 'turnout' has no attribute {name!r}")
-    from importlib import import_module
+    if path is not None:
+        from importlib import import_module
 
-    module, _, attribute = path.partition(":")
-    found = import_module(module)
-    value = getattr(found, attribute) if attribute else found
+        module, _, attribute = path.partition(":")
+        found = import_module(module)
+        value = getattr(found, attribute) if attribute else found
+    else:
+        value = None if name.startswith("_") else parts.function("turnout", name)
+        if value is None:
+            raise AttributeError(f"module 'turnout' has no attribute {name!r}")
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *parts.names("turnout")})

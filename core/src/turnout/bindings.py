@@ -81,16 +81,10 @@ def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
 
 
 def packet(namespace: str, name: str) -> Packet:
-    """The packet of a name, made empty where no overload is defined yet: methods are loaded before operators."""
-    from turnout.operators import Packet
+    """The packet of a name, made empty where no overload is defined yet: functions are loaded before operators."""
     from turnout.registry import REGISTRY
 
-    with REGISTRY.lock:
-        packets = REGISTRY.packets.setdefault(namespace, {})
-        found = packets.get(name)
-        if found is None:
-            found = packets[name] = Packet(REGISTRY, namespace, name)
-        return found
+    return REGISTRY.packet_handle(namespace, name)
 
 
 def with_requires_grad(factory: Call) -> Call:

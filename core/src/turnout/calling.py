@@ -24,7 +24,7 @@ DISPATCH = _DISPATCH.get  # what every stub calls: one bound method saves an att
 
 def miss(op_name: str, args: tuple[Any, ...]) -> Any:
     """The slow path: resolve a key set seen for the first time, or say which argument is not a tensor."""
-    op = REGISTRY.operators.get(op_name)
+    op = REGISTRY.get(op_name)
     if op is None or not op.is_defined:
         raise StaleOperatorError(texts.gone(op_name))
     _check_tensors(op, args)

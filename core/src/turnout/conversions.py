@@ -19,41 +19,65 @@ class Conversions:
 
     __slots__ = ()
 
-    def half(self: Any) -> Tensor:
+    def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float16."""
-        return self.to(dtype=dtypes.float16)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.float16, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def bfloat16(self: Any) -> Tensor:
+    def bfloat16(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As bfloat16."""
-        return self.to(dtype=dtypes.bfloat16)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.bfloat16, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def float(self: Any) -> Tensor:
+    def float(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float32."""
-        return self.to(dtype=dtypes.float32)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.float32, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def double(self: Any) -> Tensor:
+    def double(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float64."""
-        return self.to(dtype=dtypes.float64)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.float64, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def short(self: Any) -> Tensor:
+    def short(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As int16."""
-        return self.to(dtype=dtypes.int16)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.int16, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def int(self: Any) -> Tensor:
+    def int(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As int32."""
-        return self.to(dtype=dtypes.int32)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.int32, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def long(self: Any) -> Tensor:
+    def long(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As int64."""
-        return self.to(dtype=dtypes.int64)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.int64, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def bool(self: Any) -> Tensor:
+    def bool(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As bool: whether each element differs from 0."""
-        return self.to(dtype=dtypes.bool_)  # type: ignore[no-any-return]
+        return self.to(dtype=dtypes.bool_, memory_format=memory_format)  # type: ignore[no-any-return]
 
-    def type_as(self: Any, other: Tensor) -> Tensor:
-        """As the dtype and on the device of `other`."""
-        return self.to(device=other.device, dtype=other.dtype)  # type: ignore[no-any-return]
+    def byte(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As uint8."""
+        return self.to(dtype=dtypes.uint8, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def char(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As int8."""
+        return self.to(dtype=dtypes.int8, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def cfloat(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As complex64."""
+        return self.to(dtype=dtypes.complex64, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def cdouble(self: Any, memory_format: Any = "preserve_format") -> Tensor:
+        """As complex128."""
+        return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def __rdiv__(self: Any, other: Any) -> Tensor:
+        """other / self, under the name that Python 2 had."""
+        return self.reciprocal() * other  # type: ignore[no-any-return]
+
+    def cfloat(self: Any, memory_format: str | None = None) -> Tensor:
+        """As complex64."""
+        return self.to(dtype=dtypes.complex64, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def cdouble(self: Any, memory_format: str | None = None) -> Tensor:
+        """As complex128."""
+        return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
 
     @property
     def data(self: Any) -> Tensor:
@@ -62,6 +86,20 @@ class Conversions:
         # differs from torch: the version counter is shared, so a write through `.data` is seen by saved-tensor checks.
         """
         return self.detach()  # type: ignore[no-any-return]
+
+    @property
+    def real(self: Any) -> Tensor:
+        """The real part: the tensor itself where it is real."""
+        from turnout.generated.functions import real
+
+        return real(self)
+
+    @property
+    def imag(self: Any) -> Tensor:
+        """The imaginary part of a complex tensor. Raises DTypeError for a real one."""
+        from turnout.generated.functions import imag
+
+        return imag(self)
 
     @property
     def T(self: Any) -> Tensor:
@@ -74,3 +112,17 @@ class Conversions:
         if len(self.shape) < 2:
             raise ShapeError(f"mT needs at least 2 dimensions, this tensor has shape {list(self.shape)}")
         return self.transpose(-2, -1)  # type: ignore[no-any-return]
+
+    @property
+    def H(self: Any) -> Tensor:
+        """A matrix transposed and conjugated; a 0-dim tensor conjugated. Raises ShapeError for other numbers of dims."""
+        if len(self.shape) not in (0, 2):
+            raise ShapeError(f"H needs 2 dimensions, this tensor has shape {list(self.shape)}; use mH")
+        if self.shape:
+            return self.adjoint()  # type: ignore[no-any-return]
+        return self.conj() if self.is_complex() else self  # type: ignore[no-any-return]
+
+    @property
+    def mH(self: Any) -> Tensor:
+        """The last two dimensions exchanged and the elements conjugated. Raises ShapeError below 2 dims."""
+        return self.adjoint()  # type: ignore[no-any-return]

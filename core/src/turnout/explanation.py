@@ -170,11 +170,15 @@ def find(op: Any) -> Operator | Packet:
         if isinstance(getattr(op, attribute, None), (Operator, Packet)):
             found: Operator | Packet = getattr(op, attribute)
             return found
-    # A generated function's docstring begins with its operators; a generated method has its operator's name.
+    # A generated function's docstring begins with its operators; a generated method has its operator's name, and a stub its
+    # operator's whole name.
     first = (getattr(op, "__doc__", None) or "").partition(",")[0].partition(" ")[0]
     if "::" in first:
         return _named(first.partition(".")[0])
-    if getattr(op, "__module__", "") == "turnout.generated.methods":
+    qualified = getattr(op, "__qualname__", "")
+    if "::" in qualified:
+        return _named(qualified)
+    if getattr(op, "__module__", "") == "turnout" and qualified.startswith("Tensor."):
         return _named(op.__name__)
     raise TypeError(
         f"explain: expected an operator, a function of an operator or a name such as 'aten::add', got {op!r}"

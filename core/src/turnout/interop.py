@@ -115,6 +115,20 @@ def from_numpy(array: Any) -> Tensor:
     return made
 
 
+def cuda_array(tensor: Tensor) -> Any:
+    """`__cuda_array_interface__` of a tensor whose array has one, for Numba and others.
+
+    Raises AttributeError for memory that is not a CUDA device's, so that `hasattr` says no, CallError for a tensor that requires
+    a gradient.
+    """
+    made = getattr(tensor.array, "__cuda_array_interface__", None)
+    if made is None:
+        raise AttributeError(f"a tensor on {tensor.device} has no __cuda_array_interface__")
+    if tensor.gmask & GRAD.get()[0]:
+        raise CallError("__cuda_array_interface__: the tensor requires a gradient; use .detach()")
+    return made
+
+
 # ---- DLPack
 
 

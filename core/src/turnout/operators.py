@@ -112,15 +112,18 @@ class Operator:
     def schema(self) -> FunctionSchema:
         """The parsed schema. Raises StaleOperatorError when the definition was undone."""
         if self._schema is None:
-            if self.schema_text is None:
+            if not self.is_defined:
                 raise StaleOperatorError(texts.stale(self))
             from turnout.schema import FunctionSchema
 
-            self._schema = FunctionSchema.parse(self.schema_text)
+            self._schema = FunctionSchema.parse(self.schema_text)  # type: ignore[arg-type]
         return self._schema
 
     @property
     def is_defined(self) -> bool:
+        """Whether it has a schema. Asks the source of its namespace where only kernels are known so far."""
+        if self.schema_text is None:
+            self.registry.load(self.namespace, self.name)
         return self.schema_text is not None
 
     def undefine(self) -> None:
@@ -150,9 +153,9 @@ class Operator:
         from turnout.stubs import compile_stub
 
         with self.registry.lock:
+            if not self.is_defined:
+                raise StaleOperatorError(texts.stale(self))
             if self.call == self._first_call:
-                if not self.is_defined:
-                    raise StaleOperatorError(texts.stale(self))
                 self.call = compile_stub(self)
         return self.call(*args, **kwargs)
 
@@ -326,15 +329,21 @@ class Packet:
     The choice is cached by the types of the arguments where types alone decide it.
     """
 
-    __slots__ = ("_cache", "_schemas", "name", "namespace", "overloads", "registry")
+    __slots__ = ("_cache", "_schemas", "attached", "name", "namespace", "registry")
 
     def __init__(self, registry: Registry, namespace: str, name: str) -> None:
         self.registry = registry
         self.namespace = namespace
         self.name = name
-        self.overloads: dict[str, Operator] = {}
+        self.attached: dict[str, Operator] = {}  # the registry's: overloads defined so far
         self._cache: dict[Any, Operator] = {}
         self._schemas: tuple[list[Operator], list[FunctionSchema]] | None = None
+
+    @property
+    def overloads(self) -> dict[str, Operator]:
+        """The overloads by name, "" for the unnamed one."""
+        self.registry.load(self.namespace, self.name)
+        return self.attached
 
     def changed(self) -> None:
         """Called by the registry when an overload came or went."""

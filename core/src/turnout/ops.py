@@ -31,7 +31,7 @@ class Namespace:
         return packet
 
     def __dir__(self) -> list[str]:
-        return sorted(REGISTRY.packets.get(self._name, ()))
+        return sorted(REGISTRY.namespace(self._name))
 
     def __repr__(self) -> str:
         return f"<namespace {self._name}: {len(dir(self))} operators>"
@@ -49,7 +49,7 @@ class Ops:
             from turnout import plugins
 
             # Always asked: a plugin may add operators to a namespace that somebody else defined first.
-            if not plugins.require_namespace(namespace) and not REGISTRY.packets.get(namespace):
+            if not plugins.require_namespace(namespace) and not REGISTRY.namespace(namespace):
                 raise UnknownOperatorError(texts.unknown_namespace(namespace, REGISTRY))
         return Namespace(namespace)
 

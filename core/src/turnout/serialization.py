@@ -1,12 +1,14 @@
 """Copies of tensors that outlive them: deepcopy, pickle, and files.
 
-All three write down a tensor as a storage (dtype, device, bytes) and a place in it, and tensors that share a storage
-share the copy. Files hold data only: a zip archive of one JSON document and the bytes; reading one runs no code of
+All three write down a tensor as a storage (dtype, device, bytes) and a place in it; tensors that share a storage share the copy,
+and one tensor met twice is one tensor in the copy. deepcopy and pickle keep the class and the attributes of an instance of a
+subclass. Files hold data only: a zip archive of one JSON document and the bytes; reading one runs no code of
 its own.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from turnout import return_types
 from turnout.devices import Device, device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, CallError, FileFormatError, NoDataError
@@ -56,6 +59,51 @@ def _at(flat: Any, place: Place, where: Device, storage: Storage | None) -> Tens
     return made
 
 
+# ---- instances of subclasses
+
+
+def _state(tensor: Tensor) -> Any:
+    """What a subclass adds to an instance, as `__getstate__` of it says; by default its attributes. None for nothing."""
+    state: Any = tensor.__getstate__()
+    if type(tensor).__getstate__ is not object.__getstate__:
+        return state
+    attributes, slots = state
+    own = {name: value for name, value in slots.items() if name not in Tensor.__slots__}
+    return (attributes, own) if attributes or own else None
+
+
+def _restore(tensor: Tensor, state: Any) -> None:
+    """Give an instance what `_state` said."""
+    if state is None:
+        return
+    if hasattr(tensor, "__setstate__"):
+        tensor.__setstate__(state)
+        return
+    attributes, slots = state
+    for name, value in {**(attributes or {}), **slots}.items():
+        setattr(tensor, name, value)
+
+
+def shallow_copy(tensor: Tensor) -> Tensor:
+    """Another tensor over the same memory, of the same class, with the same history and the same attributes."""
+    made = _in_class(tensor.new_alias(tensor.array, tensor.storage_offset()), type(tensor))
+    made.set_gmask(tensor.gmask)
+    if tensor.gmask:
+        made.node = tensor.node
+    if type(tensor) is not Tensor:
+        _restore(made, _state(tensor))
+    return made
+
+
+def _in_class(plain: Tensor, cls: type[Tensor]) -> Tensor:
+    if cls is Tensor:
+        return plain
+    from turnout.modes import as_subclass
+
+    made: Tensor = as_subclass(plain, cls)
+    return made
+
+
 # ---- deepcopy
 
 
@@ -76,9 +124,11 @@ def deepcopy(tensor: Tensor, memo: dict[int, Any]) -> Tensor:
         target = backend.empty(flat.shape, tensor.dtype, tensor.device)
         backend.copy(target, flat)
         copied = memo[("storage", key)] = Storage(target, CLOCK.epoch)  # type: ignore[index]
-    made = _at(copied.array, _place(tensor), tensor.device, copied)
+    made = _in_class(_at(copied.array, _place(tensor), tensor.device, copied), type(tensor))
     memo[id(tensor)] = made
     made.set_gmask(tensor.gmask & 1)
+    if type(tensor) is not Tensor:
+        _restore(made, copy.deepcopy(_state(tensor), memo))
     if tensor.grad is not None:
         made.grad = deepcopy(tensor.grad, memo)
     return made
@@ -125,7 +175,9 @@ def _memory(tensor: Tensor) -> Memory:
 
 def reduce(tensor: Tensor) -> tuple[Any, ...]:
     """What pickle stores. A tensor with history comes back as a leaf that requires a gradient; `.grad` is left out."""
-    return (_read_tensor, (_memory(tensor), _place(tensor), bool(tensor.gmask & 1)))
+    made = (_memory(tensor), _place(tensor), bool(tensor.gmask & 1))
+    cls = type(tensor)
+    return (_read_tensor, made) if cls is Tensor else (_read_tensor, (*made, cls), _state(tensor))
 
 
 def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memory:
@@ -135,8 +187,8 @@ def _read_memory(place: str, dtype: str, size: int, data: bytes | None) -> Memor
     return Memory(flat, kind, where, Storage(flat, CLOCK.epoch))
 
 
-def _read_tensor(memory: Memory, place: Place, requires_grad: bool) -> Tensor:
-    made = _at(memory.flat, place, memory.device, memory.owner)
+def _read_tensor(memory: Memory, place: Place, requires_grad: bool, cls: type[Tensor] = Tensor) -> Tensor:
+    made = _in_class(_at(memory.flat, place, memory.device, memory.owner), cls)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -147,7 +199,7 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Write tensors in dicts, lists and tuples, with numbers, strings and None, to a file.
 
     A file of that name is replaced when everything is written. Raises CallError, naming the place, for any other
-    object; no file is left then.
+    object, instances of Tensor's subclasses included; no file is left then.
     """
     writer = _Writer()
     tree = writer.tree(obj, "obj")
@@ -171,6 +223,7 @@ class _Writer:
         self.storages: list[dict[str, Any]] = []
         self.blobs: list[Any] = []
         self.known: dict[int, int] = {}
+        self.tensors: dict[int, int] = {}
         self.kept: list[Any] = []  # so that no id is used again while writing
         self.open: set[int] = set()
 
@@ -182,8 +235,8 @@ class _Writer:
         if type(obj) is complex:
             return {"complex": [repr(obj.real), repr(obj.imag)]}
         if isinstance(obj, Tensor):
-            return {"tensor": self.tensor(obj)}
-        if type(obj) in (list, tuple, dict, OrderedDict):
+            return self.tensor_or_again(obj, where)
+        if type(obj) in (list, tuple, dict, OrderedDict) or return_types.is_standard(type(obj)):
             return self.container(obj, where)
         if isinstance(obj, DType):
             return {"dtype": obj.name}
@@ -197,13 +250,28 @@ class _Writer:
         self.open.add(id(obj))
         if type(obj) is list:
             made: Any = [self.tree(v, f"{where}[{i}]") for i, v in enumerate(obj)]
-        elif type(obj) is tuple:
+        elif isinstance(obj, tuple):
             made = {"tuple": [self.tree(v, f"{where}[{i}]") for i, v in enumerate(obj)]}
+            if return_types.is_standard(type(obj)):
+                made = {"result": [type(obj).__name__, made]}
         else:
             items = [[self.tree(k, f"a key of {where}"), self.tree(v, f"{where}[{k!r}]")] for k, v in obj.items()]
             made = {"dict": items}
         self.open.discard(id(obj))
         return made
+
+    def tensor_or_again(self, tensor: Tensor, where: str) -> dict[str, Any]:
+        if type(tensor) is not Tensor:
+            raise CallError(
+                f"save: {where} is a {type(tensor).__name__}; files hold data, no classes\n"
+                "  to fix  save turnout.as_subclass(t, turnout.Tensor), or use pickle"
+            )
+        number = self.tensors.get(id(tensor))
+        if number is not None:
+            return {"again": number}
+        self.tensors[id(tensor)] = len(self.tensors)
+        self.kept.append(tensor)
+        return {"tensor": self.tensor(tensor)}
 
     def tensor(self, tensor: Tensor) -> dict[str, Any]:
         owner = tensor if tensor.storage is None else tensor.storage
@@ -256,6 +324,7 @@ class _Reader:
         self.name = name
         self.map_location = map_location
         self.loaded: dict[int, tuple[Any, Device, Storage]] = {}
+        self.tensors: list[Tensor] = []
         self.storages: list[Any] = []
 
     def wrong(self, what: str) -> FileFormatError:
@@ -274,7 +343,7 @@ class _Reader:
         self.storages = head.get("storages", [])
         try:
             return self.object(head.get("object"))
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
             if isinstance(error, FileFormatError):
                 raise
             raise self.wrong(f"{type(error).__name__}: {error}") from error
@@ -287,6 +356,8 @@ class _Reader:
         ((kind, value),) = tree.items()
         if kind == "tuple":
             return tuple(self.object(v) for v in value)
+        if kind == "result":
+            return return_types.standard(value[0])(self.object(value[1]))
         if kind == "dict":
             return {self.object(k): self.object(v) for k, v in value}
         if kind == "float":
@@ -296,7 +367,10 @@ class _Reader:
         if kind == "dtype":
             return dtype_named(value)
         if kind == "tensor":
-            return self.tensor(value)
+            self.tensors.append(self.tensor(value))
+            return self.tensors[-1]
+        if kind == "again":
+            return self.tensors[value]
         raise self.wrong(f"it holds an object of kind {kind!r}")
 
     def tensor(self, row: dict[str, Any]) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import subprocess
 import sys
@@ -11,12 +10,15 @@ from pathlib import Path
 import pytest
 
 import turnout
+from turnout import parts
 from turnout.codegen import catalogue, files, source
 from turnout.codegen.__main__ import main
-from turnout.codegen.functions import function_source, functions_text
+from turnout.codegen.catalogue import named_packets, result_fields
+from turnout.codegen.functions import function_source, return_types_lines
 from turnout.codegen.methods import method_source, operator_methods
+from turnout.codegen.parts import parts_texts
 from turnout.codegen.typestubs import functions_stub, overloads
-from turnout.generated import groups, operators
+from turnout.generated import groups
 from turnout.native.model import load, parse
 from turnout.registry import REGISTRY, Library
 
@@ -61,23 +63,27 @@ def test_check_prints_a_diff_of_what_is_stale(tmp_path, monkeypatch, capsys):
 def test_it_runs_by_its_path_when_the_generated_modules_are_broken(tmp_path):
     folder = tmp_path / "turnout"
     subprocess.run(["cp", "-r", str(files.PACKAGE), str(folder)], check=True)
-    (folder / "generated" / "operators.py").write_text("raise RuntimeError('broken')\n")
+    broken = folder / "generated" / "parts" / "a.py"
+    broken.write_text("raise RuntimeError('broken')\n")
     done = subprocess.run([sys.executable, str(folder / "codegen")], capture_output=True, text=True, check=False)
-    assert done.stdout == "turnout/generated/operators.py\n"
-    assert (folder / "generated" / "operators.py").read_text() == (files.GENERATED / "operators.py").read_text()
+    assert done.stdout == "turnout/generated/parts/a.py\n"
+    assert broken.read_text() == (files.GENERATED / "parts" / "a.py").read_text()
 
 
 # ---- tables
 
 
 def test_every_operator_is_defined_with_its_stub_and_cache():
-    for schema, stub, cache, tags, device_check, device_guard in operators.OPERATORS:
+    rows = [row for name in parts.PARTS for rows in parts.load(name).OPERATORS.values() for row in rows]
+    assert len(rows) == len(load(files.STANDARD).by_name)
+    for schema, stub, cache, tags, device_check, device_guard, kernels in rows:
         name = schema[: schema.index("(")]
         op = REGISTRY.find(name)
         assert op.call is stub
         assert op.cache is cache
         assert stub.__qualname__ == name
         assert (op.tags, op.device_check, op.device_guard) == (tags, device_check, device_guard)
+        assert {key for key, _ in kernels} <= {key for key in op.kernels if key.startswith("Composite")}
 
 
 def test_structured_operators_list_whom_they_serve():
@@ -125,21 +131,21 @@ def test_a_python_module_takes_its_name_off_its_functions(module):
   python_module: {module}
 - func: other(Tensor self) -> Tensor
 """
-    made = functions_text(parse(text), module, "the.yaml")
-    assert "\ndef f(input, n=1, *, out=None):\n" in made
-    assert f"{module}_f__out as op_{module}_f__out" in made
-    assert made.endswith("\n__all__ = ['f']\n")
+    made = parts_texts(parse(text), "the.yaml", lambda function, kernel: kernel)
+    assert "\ndef f(input, n=1, *, out=None):\n" in made[module]
+    assert f"        return op_{module}_f__out(input, n, out=out)\n" in made[module]
+    assert f"FUNCTIONS = {{\n    'turnout.{module}': {{\n        'f': f,\n    }},\n}}\n" in made[module]
     stub = functions_stub(parse(text), module, "the.yaml")
     assert "\ndef f(input: Tensor, n: _int = ..., *, out: Tensor | None = None) -> Tensor: ...\n" in stub
     assert stub.endswith("\n__all__ = ['f']\n")
-    assert f"def {module}_f" not in functions_text(parse(text), "", "the.yaml")
+    assert all(f"def {module}_f(" not in text for text in made.values())
+    assert "    'turnout': {\n        'other': other,\n    },\n" in made["o"]
 
 
 @pytest.mark.parametrize("module", ["linalg", "fft", "special"])
 def test_a_public_module_has_all_functions_of_its_python_module(module):
-    generated = importlib.import_module(f"turnout.generated.{module}")
     public = getattr(turnout, module)
-    assert set(generated.__all__) <= set(public.__all__)
+    assert set(parts.names(f"turnout.{module}")) <= set(public.__all__)
     assert all(callable(getattr(public, name)) for name in public.__all__)
 
 
@@ -172,8 +178,34 @@ def test_several_outputs_are_a_tuple():
     assert lines[2:5] == [
         "    if out is not None:",
         "        values, indices = out_tuple('aten::f.values', out, 2)",
-        "        return op_f__values(input, values=values, indices=indices)",
+        "        return new_tuple(R_f, op_f__values(input, values=values, indices=indices))",
     ]
+    assert lines[-1] == "    return new_tuple(R_f, kernel(ks, input))"
+    assert return_types_lines([packet(text, "f")])[-1] == "R_f = return_type('f', ('values', 'indices'))"
+
+
+def test_only_results_that_have_names_get_them():
+    text = """
+- func: f(Tensor self) -> Tensor
+  variants: function, method
+- func: f.dim(Tensor self, int dim) -> (Tensor values, Tensor indices)
+  variants: function, method
+- func: g(Tensor self) -> (Tensor, Tensor)
+- func: h.a(Tensor self) -> (Tensor p, Tensor q)
+- func: h.b(Tensor self, int n) -> (Tensor p, Tensor r)
+"""
+    function, method = function_source(packet(text, "f")), method_source(packet(text, "f", methods=True))
+    for own, lines in (("input", function), ("self", method)):
+        assert [line.strip() for line in lines if "return " in line] == [
+            f"return named(R_f, P_f({own}, *args, **kwargs))",
+            f"return named(R_f, P_f({own}))",
+            f"return kernel(ks, {own})",
+        ]
+    for name in ("g", "h"):
+        assert not any("R_" in line for line in function_source(packet(text, name)))
+    (f, *_), stub = named_packets(parse(text)), overloads(packet(text, "f"), method=False, spread="")
+    assert result_fields(f) == ("values", "indices")
+    assert stub[-1] == "def f(input: Tensor, dim: _int) -> _results.f: ..."
 
 
 def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():
@@ -260,8 +292,9 @@ def test_python_operators_exist_where_their_operators_do():
     )
     made = operator_methods(parse(text))
     assert set(made) == {"__add__", "__radd__", "__neg__"}
-    assert made["__add__"][-1] == "    return kernel(ks, self, other, 1)"
-    assert "        return binary(self, other, op_add__Tensor, None)" in made["__add__"]
+    assert made["__add__"].operator == "add"
+    assert made["__add__"].lines[-1] == "    return kernel(ks, self, other, 1)"
+    assert "        return binary(self, other, op_add__Tensor, None)" in made["__add__"].lines
 
 
 def test_type_stubs_have_one_signature_per_overload():

@@ -119,7 +119,9 @@ def _names() -> dict[int, str]:
         for name in dir(module):
             function = getattr(module, name)
             if callable(function) and not isinstance(function, type | types.ModuleType) and not name.startswith("__"):
-                names.setdefault(id(function), f"{prefix}.{name}" if prefix else name)
+                known = names.get(id(function), "_")
+                if known.rpartition(".")[2].startswith("_"):  # a public name is better than a private one
+                    names[id(function)] = f"{prefix}.{name}" if prefix else name
     return names
 
 
@@ -130,7 +132,8 @@ ELSEWHERE = {"trace": "ops.aten.trace"}
 def named(dotted: str) -> Any:
     """`turnout.<dotted>`. Raises Missing."""
     found: Any = turnout
-    dotted = ELSEWHERE.get(dotted, dotted)
+    # Names with an underscore are functions in torch, and operators only here.
+    dotted = f"ops.aten.{dotted}" if dotted.startswith("_") else ELSEWHERE.get(dotted, dotted)
     for part in dotted.split("."):
         try:
             found = getattr(found, part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from turnout.native.model import NativeFunction, NativeFunctions
@@ -11,6 +11,12 @@ from turnout.stubs import STUB_GLOBALS, python_name
 
 # python_module -> the namespace of its functions.
 MODULES = {"": "functions", "nn": "nn_functional", "linalg": "linalg", "fft": "fft", "special": "special"}
+
+# python_module -> the module in which users find its functions under their names.
+HOMES = {
+    "": "turnout", "nn": "turnout.generated.nn_functional", "linalg": "turnout.linalg", "fft": "turnout.fft",
+    "special": "turnout.special",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -156,18 +162,22 @@ def is_int_list(argument: Argument) -> bool:
     return str(argument.type).startswith(("int[", "SymInt["))
 
 
+def result_fields(packet: Packet) -> tuple[str, ...]:
+    """The names of the results where a packet's overloads have several and name them alike, or ()."""
+    several = {tuple(r.name or "" for r in f.schema.returns) for f in packet.bases if len(f.schema.returns) > 1}
+    fields = several.pop() if len(several) == 1 else ()
+    return fields if all(fields) else ()
+
+
+def named_packets(functions: NativeFunctions) -> list[Packet]:
+    """The packets with functions or methods whose results have names, by name."""
+    found = {p.name: p for p in method_packets(functions)}
+    found |= {p.name: p for module in MODULES for p in function_packets(functions, module)}
+    return [packet for _, packet in sorted(found.items()) if result_fields(packet)]
+
+
 def same_inputs(base: NativeFunction, out: NativeFunction) -> bool:
     """Whether an out variant takes what the base takes, TensorOptions apart."""
     options = base.schema.tensor_options
     own = [(a.name, str(a.type), a.kwarg_only) for a in base.schema.arguments if a not in options]
     return own == [(a.name, str(a.type), a.kwarg_only) for a in out.schema.arguments if not a.is_out]
-
-
-def used_stubs(packets: Iterable[Packet]) -> Iterator[NativeFunction]:
-    """The functions of packets, once each."""
-    seen = set()
-    for packet in packets:
-        for function in packet.all:
-            if function.qualified_name not in seen:
-                seen.add(function.qualified_name)
-                yield function

@@ -7,59 +7,48 @@ inline and go to the packet when it misses; the rest call the packet.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from turnout.codegen.catalogue import (
+    HOMES,
     Packet,
-    cache_name,
-    function_packets,
     has_more_positional,
     identifier,
     int_list_spreads,
     lead,
+    result_fields,
     same_inputs,
-    used_stubs,
 )
 from turnout.codegen.source import call, header, imports, inlined, public_schema
-from turnout.native.model import NativeFunction, NativeFunctions
-from turnout.stubs import STUB_GLOBALS, default_source, python_name
+from turnout.native.model import NativeFunction
+from turnout.stubs import default_source, python_name
 
 _BINDINGS = (
-    "all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread", "with_requires_grad",
+    "NUMBERS", "all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread", "with_requires_grad",
 )  # fmt: skip
 
 _TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
 
 
-def functions_text(functions: NativeFunctions, module: str, source: str) -> str:
-    """The functions of one python_module."""
-    packets = function_packets(functions, module)
-    lines = [header(_TITLES.get(module, f"The functions of `turnout.{module}`."), source)]
-    lines += functions_lines(packets, "turnout.generated.operators")
-    return "\n".join(lines) + "\n"
+def functions_text(module: str, source: str) -> str:
+    """The module that has the functions of one python_module; they stand in the parts."""
+    title = _TITLES.get(module, f"The functions of `turnout.{module}`.")
+    lines = [header(title, source), "from turnout.parts import functions_of", ""]
+    return "\n".join([*lines, f"__getattr__, __dir__ = functions_of(globals(), {HOMES[module]!r})"]) + "\n"
 
 
-def functions_lines(packets: list[Packet], operators: str = "") -> list[str]:
-    """Functions with what they import; `operators` is the module of the stubs, "" for this one."""
-    body: list[str] = []
-    for packet in packets:
-        body += ["", "", *function_source(packet)]
-    lines = [*preamble(packets, body, operators), *body]
-    return [*lines, "", "", f"__all__ = {[p.public_name for p in packets]!r}"]
+def functions_lines(packets: list[Packet]) -> list[str]:
+    """Functions, one after the other."""
+    return [line for packet in packets for line in ["", "", *function_source(packet)]]
 
 
-def preamble(packets: list[Packet], body: list[str], operators: str) -> list[str]:
-    """Imports of what the body uses, and the packets it calls."""
+def preamble(packets: Iterable[Packet], body: list[str]) -> list[str]:
+    """Imports of what functions and methods use besides stubs, and the packets they call."""
     used = set(re.findall(r"\w+", "\n".join(body)))
-    called = [p for p in packets if packet_name(p) in used]
-    names = [*_BINDINGS, "packet"] if called else list(_BINDINGS)
-    lines = imports("turnout.bindings", [n for n in dict.fromkeys(names) if n in used or (n == "packet" and called)])
-    if operators:
-        lines += imports("turnout.calling", [n for n in STUB_GLOBALS if n in used])
-        stubs = list(used_stubs(packets))
-        lines += imports(operators, [f"{identifier(f)} as {stub_name(f)}" for f in stubs if stub_name(f) in used])
-        lines += imports(operators, [cache_name(f) for f in stubs if cache_name(f) in used])
-    lines += ["", *(f"{packet_name(p)} = packet({p.namespace!r}, {p.name!r})" for p in called)] if called else []
-    return lines
+    called = {packet_name(p): p for p in packets if packet_name(p) in used}
+    names = [n for n in _BINDINGS if n in used or (n == "packet" and called)]
+    packets_called = [f"{name} = packet({p.namespace!r}, {p.name!r})" for name, p in called.items()]
+    return [*imports("turnout.bindings", names), *([""] if called else []), *packets_called]
 
 
 def stub_name(function: NativeFunction) -> str:
@@ -74,10 +63,44 @@ def packet_name(packet: Packet) -> str:
 
 def function_source(packet: Packet) -> list[str]:
     """One public function; those that make tensors from options take `requires_grad` as well."""
-    lines = _function_source(packet)
+    lines = with_named_results(packet, _function_source(packet))
     if any(f.schema.tensor_options for f in packet.bases):
         at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
         lines.insert(at, "@with_requires_grad")
+    return lines
+
+
+def with_named_results(packet: Packet, lines: list[str]) -> list[str]:
+    """The lines of a function or method with names given to what it returns, where its operators' results have names."""
+    if not result_fields(packet):
+        return lines
+    kind = return_type_name(packet)
+    main = lead(packet)
+    one_result = [] if main is None or len(main.schema.returns) > 1 else ["return kernel("]
+    new = "new_tuple" if all(len(f.schema.returns) > 1 for f in packet.all) else "named"
+    made = []
+    for line in lines:
+        code = line.lstrip()
+        if code.startswith("return ") and not code.startswith(tuple(one_result)):
+            line = f"{line.removesuffix(code)}return {new}({kind}, {code.removeprefix('return ')})"
+        made.append(line)
+    return made
+
+
+def return_type_name(packet: Packet) -> str:
+    """The variable that holds the class of a packet's results."""
+    return "R_" + packet.name
+
+
+def return_types_lines(packets: Iterable[Packet], module: str = "") -> list[str]:
+    """Imports of what gives results their names, and the classes; `module` is the source of their module's name."""
+    named = {return_type_name(p): p for p in packets if result_fields(p)}
+    if not named:
+        return []
+    lines = [*imports("turnout.return_types", ["named", "new_tuple", "return_type"]), ""]
+    for variable, packet in named.items():
+        name, more = (variable, f", {module}") if module else (packet.name, "")
+        lines.append(f"{variable} = return_type({name!r}, {result_fields(packet)!r}{more})")
     return lines
 
 

@@ -1,20 +1,17 @@
-"""The text of `generated/methods.py`: the class `TensorMethods` with all method variants and Python's operators.
+"""The source of methods: one for each operator with a method variant, and Python's operators.
 
 `x + y` is the stub of `aten::add.Tensor` under another name; when it misses, `bindings.binary` looks at what `y` is.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from turnout.codegen.catalogue import Packet, cache_name, identifier, int_list_spreads, lead, method_packets
-from turnout.codegen.functions import lead_parts, packet_name
-from turnout.codegen.source import call, header, imports, indented, inlined
+from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead, result_fields
+from turnout.codegen.functions import lead_parts, packet_name, with_named_results
+from turnout.codegen.source import call, indented, inlined
 from turnout.native.model import NativeFunction, NativeFunctions
-from turnout.stubs import STUB_GLOBALS, default_source, python_name
-
-_BINDINGS = ("NUMBERS", "all_ints", "binary", "number_dtype", "spread")
+from turnout.stubs import default_source, python_name
 
 # Python's operator -> names of operators, the first that exists is taken.
 # fmt: off
@@ -48,43 +45,20 @@ UNARY: dict[str, tuple[str, ...]] = {
 # fmt: on
 
 
-def methods_text(functions: NativeFunctions, source: str) -> str:
-    """The class `TensorMethods`."""
-    packets = method_packets(functions)
-    operators = operator_methods(functions)
-    body: list[str] = []
-    for packet in packets:
-        if packet.name not in operators:
-            body += method_source(packet)
-    for lines in operators.values():
-        body += lines
-    text = "\n".join(body)
-    used = set(re.findall(r"\w+", text))
-    called = [p for p in packets if packet_name(p) in used]
-    lines = [header("Methods of tensors, and Python's operators on them.", source)]
-    lines += imports("turnout.bindings", [n for n in _BINDINGS if n in used] + (["packet"] if called else []))
-    lines += imports("turnout.calling", [n for n in STUB_GLOBALS if n in used])
-    # Methods shadow nothing: in a class body, `sum` is the stub until a method of that name is made, so stubs get a
-    # prefix.
-    lines += imports(
-        "turnout.generated.operators",
-        [f"{identifier(f)} as op_{identifier(f)}" for f in functions if f"op_{identifier(f)}" in used],
-    )
-    lines += imports("turnout.generated.operators", [cache_name(f) for f in functions if cache_name(f) in used])
-    lines += ["", *(f"{packet_name(p)} = packet({p.namespace!r}, {p.name!r})" for p in called)]
-    lines += [
-        "",
-        "",
-        "class TensorMethods:",
-        '    """What `Tensor` inherits: one method for each operator with a method variant."""',
-        "",
-        "    __slots__ = ()",
-    ]
-    return "\n".join([*lines, *indented(body)]) + "\n"
+@dataclass(frozen=True)
+class OperatorMethod:
+    """A special method: the operator it stands beside, and its source."""
+
+    operator: str
+    lines: list[str]
 
 
 def method_source(packet: Packet) -> list[str]:
     """One method."""
+    return with_named_results(packet, _method_source(packet))
+
+
+def _method_source(packet: Packet) -> list[str]:
     name = packet.public_name
     spreads = int_list_spreads(packet, method=True)
     if len(packet.bases) == 1:
@@ -92,6 +66,8 @@ def method_source(packet: Packet) -> list[str]:
         if spreads == "only":
             return _spread_method(name, function)
         if function.schema.positional[0] is function.schema.self_argument and not spreads:
+            if result_fields(packet):
+                return ["", *inlined(function, name, function.schema)]
             return ["", f"{name} = op_{identifier(function)}"]
         if not spreads:
             return _reordered(name, function)
@@ -158,31 +134,32 @@ def _reordered(name: str, function: NativeFunction) -> list[str]:
 # ---- Python's operators
 
 
-def operator_methods(functions: NativeFunctions) -> dict[str, list[str]]:
-    """The special methods for which there are operators: name -> source."""
+def operator_methods(functions: NativeFunctions) -> dict[str, OperatorMethod]:
+    """The special methods for which there are operators."""
     by_name: dict[str, list[NativeFunction]] = {}
     for f in functions:
         if not f.is_generated and f.schema.kind != "out":
             by_name.setdefault(f.schema.name.name, []).append(f)
 
-    def first(names: tuple[str, ...]) -> list[NativeFunction]:
-        return next((by_name[n] for n in names if n in by_name), [])
+    def first(names: tuple[str, ...]) -> str:
+        return next((n for n in names if n in by_name), "")
 
-    found: dict[str, list[str]] = {}
+    found: dict[str, OperatorMethod] = {}
     for name, operators in UNARY.items():
-        overloads = first(operators)
-        if overloads:
-            found[name] = ["", f"{name} = op_{identifier(overloads[0])}"]
+        operator = first(operators)
+        if operator:
+            lines = ["", f"{name} = op_{identifier(by_name[operator][0])}"]
+            found[name] = OperatorMethod(operator, lines)
     for name, operators in {**BINARY, **COMMUTATIVE}.items():
-        tensors = _overload(first(operators), "Tensor", "Tensor")
+        overloads = by_name.get(first(operators), [])
+        tensors = _overload(overloads, "Tensor", "Tensor")
         if tensors is not None:
-            found[name] = _binary(name, tensors, _overload(first(operators), "Tensor", "Scalar"))
+            lines = _binary(name, tensors, _overload(overloads, "Tensor", "Scalar"))
+            found[name] = OperatorMethod(first(operators), lines)
     for name, (operator, instead) in REFLECTED.items():
         tensors = _overload(by_name.get(operator, []), "Tensor", "Tensor")
         if tensors is not None:
-            found[name] = _reflected(name, tensors, by_name.get(operator, []), by_name, instead)
-    if "__eq__" in found:
-        found["__hash__"] = ["", "__hash__ = object.__hash__"]
+            found[name] = OperatorMethod(operator, _reflected(name, tensors, by_name[operator], by_name, instead))
     return found
 
 
@@ -224,8 +201,8 @@ def _reflected(
     elif instead == "reciprocal" and instead in by_name and _overload(by_name["mul"], "Tensor", "Scalar") is not None:
         mul = _overload(by_name["mul"], "Tensor", "Scalar")
         assert mul is not None
-        number = f"lambda a, b: op_{identifier(mul)}(op_{identifier(by_name[instead][0])}(a), b)"
+        number = f"lambda a, b: aten.{identifier(mul)}(aten.{identifier(by_name[instead][0])}(a), b)"
     elif instead == "tensor" and "scalar_tensor" in by_name:
-        made = f"op_{identifier(by_name['scalar_tensor'][0])}(b, dtype=number_dtype(b), device=a.device)"
+        made = f"aten.{identifier(by_name['scalar_tensor'][0])}(b, dtype=number_dtype(b), device=a.device)"
         number = f"lambda a, b: op_{identifier(tensors)}({made}, a)"
     return ["", f"def {name}(self, other):", f"    return binary(self, other, {swapped}, {number})"]

@@ -1,26 +1,30 @@
-"""The text of `generated/operators.py` and `generated/groups.py`: stubs with their caches, tables of literals."""
+"""The tables of operators: those of the parts, and the text of `generated/groups.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from turnout.codegen.catalogue import cache_name, identifier, unique_identifiers
-from turnout.codegen.source import header, imports
+from turnout.codegen.catalogue import cache_name, identifier
+from turnout.codegen.source import header
 from turnout.native.autogen import source_of
 from turnout.native.model import NativeFunction, NativeFunctions
-from turnout.stubs import STUB_GLOBALS, stub_source
 
 Resolve = Callable[[NativeFunction, str], str]
 
-OPERATORS_NOTE = """
-# One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made
-# current.
-OPERATORS = ("""
+_STUBS = """
+from turnout.parts import stub
 
-KERNELS_NOTE = """
-# One row per kernel that the yaml names: operator, dispatch key, and what runs. `module:function` is imported when the
+
+def __getattr__(name):
+    found = globals()[name] = stub(name)
+    return found
+"""
+
+OPERATORS_NOTE = """
+# Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
+# made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
-KERNELS = ("""
+OPERATORS = {"""
 
 GROUPS_NOTE = """
 # The variants of each operator: functional, in-place, mutable, out; None where there is none.
@@ -32,38 +36,36 @@ STRUCTURED_NOTE = """
 STRUCTURED = {"""
 
 
-def operators_text(functions: NativeFunctions, source: str, resolve: Resolve) -> str:
-    """The stubs and the tables OPERATORS and KERNELS."""
-    unique_identifiers(functions)
-    lines = [header("Operators: their call stubs, and what `import turnout` registers.", source)]
-    lines += imports("turnout.calling", list(STUB_GLOBALS))
-    for f in functions:
-        lines += [
-            "",
-            f"{cache_name(f)} = {{}}",
-            stub_source(f.schema, f.qualified_name, identifier(f), cache_name(f)).rstrip(),
-        ]
-    lines += ["", OPERATORS_NOTE]
-    for f in functions:
+def operators_text(source: str) -> str:
+    """The module that has the stubs by name; they stand in the parts."""
+    return header("The call stubs of operators, `add__Tensor`, loaded when they are first used.", source) + _STUBS
+
+
+def operators_lines(functions: NativeFunctions, own: Iterable[NativeFunction], resolve: Resolve) -> list[str]:
+    """The table OPERATORS of a part: packet -> one row for each overload."""
+    packets: dict[str, list[str]] = {}
+    for f in own:
         flags = f"{sorted_tuple(f.tags)}, {f.device_check == 'ExactSame'}, {f.device_guard}"
-        lines.append(f"    ({f.schema_text!r}, {identifier(f)}, {cache_name(f)}, {flags}),")
-    lines += [")", "", "for _row in OPERATORS:", '    _row[1].__qualname__ = _row[0][:_row[0].index("(")]']
-    lines += [KERNELS_NOTE, *kernel_rows(functions, resolve), ")"]
-    return "\n".join(lines) + "\n"
+        row = (
+            f"({f.schema_text!r}, op_{identifier(f)}, {cache_name(f)}, {flags}, {kernel_rows(functions, f, resolve)!r})"
+        )
+        packets.setdefault(f.schema.name.name, []).append(row)
+    lines = [OPERATORS_NOTE]
+    for name, rows in packets.items():
+        lines += [f"    {name!r}: (", *(f"        {row}," for row in rows), "    ),"]
+    return [*lines, "}"]
 
 
-def kernel_rows(functions: NativeFunctions, resolve: Resolve) -> list[str]:
-    """The rows of KERNELS."""
+def kernel_rows(functions: NativeFunctions, f: NativeFunction, resolve: Resolve) -> tuple[tuple[str, str], ...]:
+    """The kernels that the yaml names for an operator: (dispatch key, what runs)."""
     rows = []
-    for f in functions:
-        for key, kernel in f.dispatch.items():
-            if f.is_generated:
-                group = functions.group_of(f)
-                what = f"{kernel}:{source_of(f, functions.by_name, group).qualified_name}"
-            else:
-                what = resolve(f, kernel)
-            rows.append(f"    ({f.qualified_name!r}, {key!r}, {what!r}),")
-    return rows
+    for key, kernel in f.dispatch.items():
+        if f.is_generated:
+            what = f"{kernel}:{source_of(f, functions.by_name, functions.group_of(f)).qualified_name}"
+        else:
+            what = resolve(f, kernel)
+        rows.append((key, what))
+    return tuple(rows)
 
 
 def groups_text(functions: NativeFunctions, source: str) -> str:

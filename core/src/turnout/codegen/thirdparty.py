@@ -11,11 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from turnout.codegen.catalogue import cache_name, function_packets, unique_identifiers
-from turnout.codegen.functions import functions_lines, stub_name
-from turnout.codegen.operators import OPERATORS_NOTE, kernel_rows, sorted_tuple
+from turnout.codegen.functions import functions_lines, preamble, return_types_lines, stub_name
+from turnout.codegen.operators import kernel_rows, sorted_tuple
 from turnout.codegen.source import header, imports
 from turnout.native.model import NativeFunctions, load
 from turnout.stubs import STUB_GLOBALS, stub_source
+
+_OPERATORS_NOTE = """
+# One row per operator: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is made
+# current.
+OPERATORS = ("""
 
 _KERNELS_NOTE = """
 # One row per kernel: operator, dispatch key, `module:function` or `autogen:KIND:OPERATOR`.
@@ -59,13 +64,23 @@ def thirdparty_text(functions: NativeFunctions, source: str, module: str | None)
     for f in functions:
         stub = stub_source(f.schema, f.qualified_name, stub_name(f), cache_name(f)).rstrip()
         lines += ["", f"{cache_name(f)} = {{}}", "", "", stub, ""]
-    lines.append(OPERATORS_NOTE)
+    lines.append(_OPERATORS_NOTE)
     for f in functions:
         flags = f"{sorted_tuple(f.tags)}, {f.device_check == 'ExactSame'}, {f.device_guard}"
         lines.append(f"    ({f.schema_text!r}, {stub_name(f)}, {cache_name(f)}, {flags}),")
     lines += [")", "", "for _row in OPERATORS:", '    _row[1].__qualname__ = _row[0][:_row[0].index("(")]']
-    lines += [_KERNELS_NOTE, *kernel_rows(functions, reference), ")", _INSTALL, ""]
+    rows = [f"    {(f.qualified_name, *row)!r}," for f in functions for row in kernel_rows(functions, f, reference)]
+    lines += [_KERNELS_NOTE, *rows, ")", _INSTALL, ""]
     modules = sorted({f.python_module or "" for f in functions})
     # One file has them all, so python_module takes nothing off their names.
     packets = [replace(p, module="") for module in modules for p in function_packets(functions, module)]
-    return "\n".join([*lines, *functions_lines(packets)]) + "\n"
+    body = functions_lines(packets)
+    lines += [
+        *preamble(packets, body),
+        *return_types_lines(packets, "__name__"),
+        *body,
+        "",
+        "",
+        f"__all__ = {[p.public_name for p in packets]!r}",
+    ]
+    return "\n".join(lines) + "\n"

@@ -59,12 +59,20 @@ class DeviceError(TurnoutError, RuntimeError):
     """Tensors of two devices in one call, or a device that does not exist."""
 
 
+class ArgumentError(TurnoutError, ValueError, RuntimeError):
+    """A value that an operator does not take: a RuntimeError to code that was written for PyTorch."""
+
+
 class DTypeError(TurnoutError, TypeError, RuntimeError):
     """A dtype that an operator or a promotion does not support: a RuntimeError to code that was written for PyTorch."""
 
 
 class ShapeError(TurnoutError, RuntimeError):
     """Shapes that do not fit the operator."""
+
+
+class LinAlgError(TurnoutError, RuntimeError):
+    """A matrix that is singular, not positive-definite, or on which an algorithm does not converge."""
 
 
 class DimError(TurnoutError, IndexError):

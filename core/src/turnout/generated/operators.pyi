@@ -9,10 +9,6 @@ from typing import Any, overload
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
-
-OPERATORS: tuple[
-    tuple[_str, Callable[..., Any], dict[_int, Callable[..., Any]], tuple[_str, ...], _bool, _bool], ...
-]
-KERNELS: tuple[tuple[_str, _str, _str], ...]
+from turnout.generated import return_types as _results
 
 def __getattr__(name: _str) -> Any: ...

@@ -146,7 +146,7 @@ class CustomOpDef:
         """Everything that could refuse the definition or its kernels; returns the definition that this one replaces."""
         old = _CUSTOM.get(self.name)
         group = Registrations(self.name.partition("::")[0], self._package)
-        op = REGISTRY.operators.get(self.name.removesuffix(".default"))
+        op = REGISTRY.get(self.name)
         if old is not None and old._package != self._package:
             raise ConflictError(texts.redefined_elsewhere(self.name, old._definition.origin, group.origin))
         if op is None:

@@ -305,7 +305,7 @@ def _definer(namespace: str) -> registry.Library | None:
     """Who defines a namespace: a library of kind DEF, or a plugin or core itself."""
     if namespace in _DEFINERS:
         return _DEFINERS[namespace]
-    for packet in REGISTRY.packets.get(namespace, {}).values():
+    for packet in REGISTRY.namespace(namespace).values():
         for op in packet:
             if op.defined_by is not None and not isinstance(op.defined_by, Registrations):
                 return op.defined_by
@@ -326,7 +326,7 @@ def check_kernel(
 
     `checked` says whether the signature is the schema's. Needs the registry's lock.
     """
-    op = REGISTRY.operators.get(op_name.removesuffix(".default"))
+    op = REGISTRY.get(op_name)
     if op is None:
         return
     if op.is_defined and checked and fn is not FALLTHROUGH:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FUNCTIONAL = "functional"
 OUT = "out"
+BY_FUNCTIONAL = f"autogen:{OUT}"  # as the kernel of an out variant that is written: the functional one, copied
 
 # Tags that say something about all variants of an operator.
 _SHARED_TAGS = frozenset({"nondeterministic_seeded", "pt2_compliant_tag", "view_copy"})

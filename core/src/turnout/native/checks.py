@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from turnout.errors import SchemaError
 from turnout.errors.native import Problem, near
-from turnout.native.autogen import FUNCTIONAL, OUT, candidates, complete
+from turnout.keys import EXPLICIT
+from turnout.native.autogen import BY_FUNCTIONAL, FUNCTIONAL, OUT, candidates, complete
 from turnout.native.model import Group, NativeFunction, NativeFunctions
 from turnout.schema.conventions import check_conventions
 from turnout.schema.model import FunctionSchema
@@ -34,11 +36,18 @@ def checked(functions: list[NativeFunction], source: str, problems: list[Problem
     completed: list[Group] = []
     for group in groups:
         for function in group:
-            for text in (*_delegation(function, group, by_name), *_autogen(function, group, by_name)):
+            found = (
+                _delegation(function, group, by_name),
+                _written_out(function, group),
+                _autogen(function, group, by_name),
+            )
+            for text in chain.from_iterable(found):
                 report(function, text)
-        done, new = _completed(group)
+        done, new = _completed(_with_bases(group))
         completed.append(done)
         made += new
+        if done.out is not None and done.out.name in (f.name for f in group):
+            by_name[done.out.qualified_name] = done.out
     return NativeFunctions([*by_name.values(), *made], completed, source)
 
 
@@ -149,6 +158,24 @@ def _autogen(f: NativeFunction, group: Group, by_name: dict[str, NativeFunction]
                 f"from this one can be made: {', '.join(possible)}" if possible else "nothing can be made from this one"
             )
             yield f"autogen: cannot make {name}{near(name, possible)}; {can}"
+
+
+def _written_out(f: NativeFunction, group: Group) -> Iterator[str]:
+    if BY_FUNCTIONAL not in f.dispatch.values():
+        return
+    if dict(f.dispatch) != {EXPLICIT: BY_FUNCTIONAL}:
+        yield f"dispatch: {BY_FUNCTIONAL} belongs at {EXPLICIT}, with no kernel beside it"
+    if group.functional is None or f is not group.out:
+        yield f"dispatch: {BY_FUNCTIONAL} is for an out variant, and there is no functional one with the same arguments"
+
+
+def _with_bases(group: Group) -> Group:
+    """An out variant that is written, for the names of its outputs, gets the kernel that autogen would make."""
+    out, functional = group.out, group.functional
+    if out is None or functional is None or BY_FUNCTIONAL not in out.dispatch.values():
+        return group
+    made = replace(out, base=functional, device_guard=False, device_check="NoCheck")
+    return replace(group, out=made)
 
 
 def _completed(group: Group) -> tuple[Group, list[NativeFunction]]:

@@ -13,7 +13,7 @@ from turnout.dtypes import COMPLEX, DType, get_default_dtype
 from turnout.errors import DTypeError, ShapeError, TurnoutError
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
-from turnout.shapes.extents import preserved_strides
+from turnout.shapes.extents import contiguous_strides, preserved_strides
 from turnout.shapes.promotion import number_dtype
 from turnout.tensors import Tensor, wrap
 
@@ -35,13 +35,26 @@ def check_layout(layout: Any) -> None:
         raise TurnoutError(f"layout must be turnout.strided, got {layout!r}")
 
 
-def keeps_layout(memory_format: Any) -> bool:
-    """Whether a memory format means the layout of the original. Raises for formats that do not exist here."""
+def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> tuple[int, ...] | None:
+    """The strides that a memory format gives a new tensor of this shape, None for row-major ones.
+
+    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises TurnoutError for a format
+    that does not exist or that is for another number of dimensions.
+    """
     if memory_format is None or memory_format == "preserve_format":
-        return True
+        return None if tensor is None else preserved_strides(tensor)
     if memory_format == "contiguous_format":
-        return False
-    raise TurnoutError(f"memory_format must be contiguous_format or preserve_format, got {memory_format!r}")
+        return None
+    ndim = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format)
+    if ndim is None:
+        raise TurnoutError(
+            "memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, "
+            f"got {memory_format!r}"
+        )
+    if len(shape) != ndim:
+        raise TurnoutError(f"{memory_format} is for {ndim} dimensions, this shape is {list(shape)}")
+    batch, *places, channels = contiguous_strides((shape[0], *shape[2:], shape[1]))
+    return (batch, channels, *places)
 
 
 def _make(size: Sizes, dtype: DType | None, layout: Any, device: Device | None, strides: Sizes | None = None) -> Tensor:
@@ -70,9 +83,24 @@ def _filled(made: Tensor, value: Any) -> Tensor:
 def empty(
     ks: int, size: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
-    """A tensor of unspecified contents, row-major. `pin_memory` is accepted and has no effect."""
-    keeps_layout(memory_format)
-    return _make(size, dtype, layout, device)
+    """A tensor of unspecified contents. `pin_memory` is accepted and has no effect."""
+    return _make(size, dtype, layout, device, strides_as(memory_format, size))
+
+
+def empty_permuted(
+    ks: int, size: Sizes, physical_layout: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
+) -> Tensor:
+    """A tensor of unspecified contents whose dims lie in memory in the given order, from the slowest."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ShapeError(
+            f"empty_permuted: physical_layout {list(physical_layout)} must name each of the {len(size)} dimensions once"
+        )
+    strides = [0] * len(size)
+    step = 1
+    for d in reversed(physical_layout):
+        strides[d] = step
+        step *= max(size[d], 1)
+    return _make(size, dtype, layout, device, strides)
 
 
 def empty_strided(
@@ -88,7 +116,7 @@ def empty_like(
     ks: int, self: Tensor, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any, memory_format: Any
 ) -> Tensor:
     """A tensor of self's shape, layout, dtype and device, as far as nothing else is asked for."""
-    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    strides = strides_as(memory_format, self.array.shape, self)
     return _make(self.array.shape, dtype or self.dtype, layout, device or self.device, strides)
 
 

@@ -1,12 +1,13 @@
 """Registers what core itself brings: the standard operators, their composite kernels, and the fallbacks of core's keys.
 
-Runs at `import turnout`, so it touches generated tables only: no schema is parsed and no kernel module is imported.
+`import turnout` only says where the operators are; one is defined, with its kernels, when its name is first asked for. Then
+too no schema is parsed and no kernel module is imported.
 """
 
 from __future__ import annotations
 
-from turnout.generated.operators import KERNELS, OPERATORS
 from turnout.kernels import INTERNAL, LazyFunction
+from turnout.parts import OperatorSource
 from turnout.registry import REGISTRY, Library
 
 TYPE_CHECKING = False
@@ -24,21 +25,26 @@ LIBRARY = Library("aten", distribution="turnout-core", version="0.1.0")
 
 
 def install() -> None:
-    """Register everything; called once, by the package's `__init__`."""
-    for schema, stub, cache, tags, device_check, device_guard in OPERATORS:
-        op = LIBRARY.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
-        op.device_check = device_check
-        op.device_guard = device_guard
-    for name, key, path in KERNELS:
-        if path.startswith("autogen:"):
-            LIBRARY.impl(name, key, LazyFunction(path), binder=_bind_autogen, label="generated variant")
-        elif path.startswith(_CALL_THE_BACKEND):
-            LIBRARY.impl(name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
-        else:
-            LIBRARY.impl(name, key, LazyFunction(path))
+    """Register the fallbacks, and where the operators are; called once, by the package's `__init__`."""
+    REGISTRY.add_source("aten", OperatorSource(define))
     LIBRARY.fallback("ADInplaceOrView", None, form=INTERNAL, specialize=_bookkeeping, label="views and versions")
     LIBRARY.fallback("BackendSelect", None, form=INTERNAL, specialize=_selection, label="backend of a factory")
     LIBRARY.fallback("Python", _python_key, label="modes and tensor subclasses")
+
+
+def define(row: tuple[Any, ...]) -> None:
+    """Define one operator from its row in a generated part, and register the kernels that the yaml names."""
+    schema, stub, cache, tags, device_check, device_guard, kernels = row
+    op = LIBRARY.define(schema, tags=tags, call=stub, cache=cache, trusted=True)
+    op.device_check = device_check
+    op.device_guard = device_guard
+    for key, path in kernels:
+        if path.startswith("autogen:"):
+            LIBRARY.impl(op.qualified_name, key, LazyFunction(path), binder=_bind_autogen, label="generated variant")
+        elif path.startswith(_CALL_THE_BACKEND):
+            LIBRARY.impl(op.qualified_name, key, LazyFunction(path), form=INTERNAL, calls_operators=False)
+        else:
+            LIBRARY.impl(op.qualified_name, key, LazyFunction(path))
 
 
 def _bind_autogen(op: Operator, kernel: Kernel, key: str) -> Callable[..., Any]:

@@ -38,7 +38,7 @@ def register_kernels(
     """
     groups = STRUCTURED if structured is None else structured
     rows = {f"{namespace}::{name}" if "::" not in name else name: row for name, row in table.items()}
-    unknown = [name for name in rows if name not in REGISTRY.operators]
+    unknown = [name for name in rows if not REGISTRY.knows(name)]
     if unknown:
         raise RegistrationError(
             f"{library.origin}: the table of {backend.name} names no operator: {', '.join(unknown)}"

@@ -6,7 +6,7 @@ they select has a length that only the values tell, so their indices are compute
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, DType, bool_, int8, int16, int32, int64, uint8
+from turnout.dtypes import DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout.shapes.extents import broadcast, expands_to, layout, wrap_dim
@@ -117,7 +117,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
     return Out((*shape[:dim], picked[0] if picked else 1, *shape[dim + 1 :]), self.dtype)
 
 
-def _along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
+def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
     """The checks of gather and scatter: equal ranks, and an index no longer than the others in the other dims."""
     shape, wanted = self.array.shape or (1,), index.array.shape or (1,)
     dim = wrap_dim(dim, len(self.array.shape))
@@ -143,25 +143,25 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None 
 
 def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Out:
     """The elements along `dim` that `index` names, of its shape."""
-    _along("gather", self, dim, index)
+    check_along("gather", self, dim, index)
     return Out(index.array.shape, self.dtype)
 
 
 def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
     """self with the elements of `src` written where `index` says along `dim`."""
-    _along("scatter", self, dim, index, src)
+    check_along("scatter", self, dim, index, src)
     return Out(self.array.shape, self.dtype)
 
 
 def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
     """The same with a number."""
-    _along("scatter", self, dim, index)
+    check_along("scatter", self, dim, index)
     return Out(self.array.shape, self.dtype)
 
 
 def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
     """The same, added."""
-    _along("scatter_add", self, dim, index, src)
+    check_along("scatter_add", self, dim, index, src)
     return Out(self.array.shape, self.dtype)
 
 
@@ -180,37 +180,6 @@ def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any 
     if added != fits and (shape or added != picked or count != 1):
         raise ShapeError(f"index_add: 'source' must have shape {list(fits)}, got {list(added)}")
     return Result(Out(shape, self.dtype), None, {"dim": dim})
-
-
-# ---- sorting
-
-
-def _sortable(name: str, self: Tensor) -> DType:
-    dtype = self.dtype
-    if dtype.category == COMPLEX:
-        raise DTypeError(f"{name} is not defined for {dtype.name} tensors, which have no order")
-    return dtype
-
-
-def topk(self: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Out, Out]:
-    """(values, indices) of the k largest or smallest along a dim."""
-    dtype = _sortable("topk", self)
-    shape = self.array.shape
-    dim = wrap_dim(dim, len(shape))
-    length = shape[dim] if shape else 1
-    if not 0 <= k <= length:
-        raise ShapeError(f"topk: k must be 0 to {length}, the length of dim {dim} of shape {list(shape)}, got {k}")
-    chosen = (*shape[:dim], k, *shape[dim + 1 :]) if shape else ()
-    return Out(chosen, dtype), Out(chosen, int64)
-
-
-def sort_stable(self: Tensor, stable: bool | None, dim: int = -1, descending: bool = False) -> tuple[Out, Out]:
-    """(values, indices) in order along a dim."""
-    dtype = _sortable("sort", self)
-    shape = self.array.shape
-    wrap_dim(dim, len(shape))
-    strides = layout(shape, self)
-    return Out(shape, dtype, strides), Out(shape, int64, strides)
 
 
 # ---- joining and rearranging

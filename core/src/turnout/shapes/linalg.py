@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from turnout.dtypes import DType
 from turnout.errors import DTypeError, ShapeError
-from turnout.shapes.extents import expands_to
+from turnout.shapes.extents import broadcast, expands_to, wrap_dim
 from turnout.shapes.pointwise import check_alpha
-from turnout.shapes.specs import Out
+from turnout.shapes.promotion import result_type
+from turnout.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,15 +71,50 @@ def dot(self: Tensor, tensor: Tensor) -> Out:
     return Out((), _dtype("dot", self=self, tensor=tensor))
 
 
+def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
+    """A product to which `self`, expanded to its shape, is added."""
+    if self.dtype is not product.dtype:
+        raise DTypeError(f"{name}: 'self' has dtype {self.dtype.name}, the matrices have {product.dtype.name}")
+    check_alpha(beta, product.dtype, "beta")
+    check_alpha(alpha, product.dtype)
+    if not expands_to(self.array.shape, product.shape):
+        have, wanted = list(self.array.shape), list(product.shape)
+        raise ShapeError(f"{name}: 'self' of shape {have} does not expand to the product's {wanted}")
+    return product
+
+
 def addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Out:
     """beta * self + alpha * (mat1 @ mat2); self is expanded to the product's shape."""
-    product = mm(mat1, mat2)
-    dtype = _dtype("addmm", self=self, mat1=mat1, mat2=mat2)
-    check_alpha(beta, dtype, "beta")
-    check_alpha(alpha, dtype)
-    shape = product.shape
-    if not expands_to(self.array.shape, shape):
+    return _added("addmm", self, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> Out:
+    """beta * self + alpha * (mat @ vec)."""
+    return _added("addmv", self, mv(mat, vec), beta, alpha)
+
+
+def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> Out:
+    """beta * self + alpha * (batch1 @ batch2)."""
+    return _added("baddbmm", self, bmm(batch1, batch2), beta, alpha)
+
+
+def vdot(self: Tensor, other: Tensor) -> Out:
+    """[n] times [n], self conjugated."""
+    _ranks("vdot", ("self", self, 1), ("other", other, 1))
+    a, b = self.array.shape, other.array.shape
+    _inner("vdot", a, b, a[0], b[0])
+    return Out((), _dtype("vdot", self=self, other=other))
+
+
+def cross(self: Tensor, other: Tensor, dim: int = -1) -> Out | Result:
+    """Vectors of length 3 along `dim`; the other dims broadcast."""
+    a, b = self.array.shape, other.array.shape
+    if len(a) != len(b):
+        raise ShapeError(f"linalg.cross: operands need equally many dimensions, got shapes {list(a)} and {list(b)}")
+    d = wrap_dim(dim, len(a))
+    if not a or a[d] != 3 or b[d] != 3:
         raise ShapeError(
-            f"addmm: 'self' of shape {list(self.array.shape)} does not expand to the product's {list(shape)}"
+            f"linalg.cross: dim {dim} must have length 3 in both operands, got shapes {list(a)} and {list(b)}"
         )
-    return product
+    dtype = result_type(self, other)
+    return Result(Out(broadcast(a, b), dtype), {"self": dtype, "other": dtype})

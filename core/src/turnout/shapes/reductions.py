@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, uint8
+from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, promote_types, uint8
 from turnout.errors import DimError, DTypeError
-from turnout.shapes.extents import layout, numel, reduced, wrap_dim, wrap_dims
+from turnout.shapes.extents import numel, reduced, wrap_dim, wrap_dims
 from turnout.shapes.specs import Out, Result
 
 TYPE_CHECKING = False
@@ -22,7 +22,8 @@ def _answer(self: Tensor, shape: tuple[int, ...], computed: DType, given: DType)
     return out if computed is given else Result(out, {"self": computed})
 
 
-def _sum_dtype(given: DType, dtype: DType | None) -> DType:
+def sum_dtype(given: DType, dtype: DType | None) -> DType:
+    """The dtype things are added up in: `dtype`, else int64 for integers and bools."""
     if dtype is not None:
         return dtype
     return given if given.category >= FLOAT else int64
@@ -31,14 +32,14 @@ def _sum_dtype(given: DType, dtype: DType | None) -> DType:
 def total(self: Tensor, dtype: DType | None = None) -> Out | Result:
     """sum or prod of everything; integers and bools in int64 unless `dtype` says otherwise."""
     given = self.dtype
-    return _answer(self, (), _sum_dtype(given, dtype), given)
+    return _answer(self, (), sum_dtype(given, dtype), given)
 
 
 def sum_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
     """The same over some dims, all of them for None and []."""
     given = self.dtype
     shape = self.array.shape
-    return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), _sum_dtype(given, dtype), given)
+    return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), sum_dtype(given, dtype), given)
 
 
 def prod_dim(self: Tensor, dim: int, keepdim: bool = False, dtype: DType | None = None) -> Out | Result:
@@ -143,11 +144,30 @@ def spread(self: Tensor, dim: Dims = None, correction: Any = None, keepdim: bool
     return Out(reduced(shape, wrap_dims(dim, len(shape)), keepdim), dtype.to_real())
 
 
-def cumsum(self: Tensor, dim: int, dtype: DType | None = None) -> Out | Result:
-    """The running sum along one dim, in the dtype of `sum`."""
+def both_extremes(self: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Out, Out]:
+    """aminmax: (smallest, largest) over one dim or all."""
+    dtype = _ordered(self, "aminmax")
     shape = self.array.shape
-    wrap_dim(dim, len(shape))
+    dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
+    _some(shape, dims, "aminmax")
+    left = reduced(shape, dims, keepdim)
+    return Out(left, dtype), Out(left, dtype)
+
+
+def vector_norm(
+    self: Tensor, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None
+) -> Out | Result:
+    """The norm over some dims, all for None and []: float and complex tensors; the result is real."""
     given = self.dtype
-    computed = _sum_dtype(given, dtype)
-    out = Out(shape, computed, layout(shape, self))
-    return out if computed is given else Result(out, {"self": computed})
+    if given.category < FLOAT:
+        raise DTypeError(f"linalg.vector_norm: needs a float or complex tensor, got {given.name}")
+    if dtype is not None and (dtype.category != given.category or promote_types(given, dtype) is not dtype):
+        raise DTypeError(f"linalg.vector_norm: {given.name} cannot be computed in dtype {dtype.name} without loss")
+    if isinstance(ord, complex):
+        raise DTypeError(f"linalg.vector_norm: ord must be a real number, got {ord}")
+    shape = self.array.shape
+    dims = wrap_dims(dim, len(shape))
+    if ord < 0 or ord == float("inf"):
+        _some(shape, dims, f"linalg.vector_norm with ord {ord}")
+    out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
+    return out if dtype in (None, given) else Result(out, {"self": dtype})  # type: ignore[dict-item]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.native.wrappers import SAME, Row
-from turnout_arrays.numbers import is_half, number_as, store
+from turnout_arrays.numbers import is_half, number_as, store, widen
 
 Table = dict[str, Any]
 
@@ -24,13 +24,21 @@ def kernels(xp: Any) -> Table:
     def dot(self: Any, tensor: Any, out: Any = None) -> Any:
         return matmul(self, tensor, out)
 
-    def addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
-        value = matmul(mat1, mat2)
+    def vdot(self: Any, other: Any, out: Any = None) -> Any:
+        return matmul(self.conj() if self.dtype.kind == "c" else self, other, out)
+
+    def added(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
+        value = matmul(first, second)
         if alpha != 1:
             value = xp.multiply(value, number_as(xp, alpha, value.dtype))
         if beta != 0:  # beta 0 leaves `self` out, NaN included
             value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
         return store(xp, out, value, self.dtype)
+
+    def cross(self: Any, other: Any, dim: int, out: Any = None) -> Any:
+        x, y = [xp.moveaxis(a, dim, 0) for a in xp.broadcast_arrays(widen(xp, self), widen(xp, other))]
+        parts = [x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3] for i in range(3)]
+        return store(xp, out, xp.stack(parts, dim % x.ndim), self.dtype)
 
     # fmt: off
     return {
@@ -38,6 +46,10 @@ def kernels(xp: Any) -> Table:
         "bmm.out":   Row(matmul, SAME),
         "mv.out":    Row(matmul, SAME),
         "dot.out":   Row(dot, SAME),
-        "addmm.out": Row(addmm, SAME),
+        "vdot.out":         Row(vdot, SAME),
+        "addmm.out":        Row(added, SAME),
+        "addmv.out":        Row(added, SAME),
+        "baddbmm.out":      Row(added, SAME),
+        "linalg_cross.out": Row(cross),
     }
     # fmt: on

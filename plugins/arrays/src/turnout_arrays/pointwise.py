@@ -14,13 +14,14 @@ from turnout_arrays.numbers import binary, number_as, store, widen, with_numbers
 Table = dict[str, Any]
 
 
-def _row(fn: Any, allocates: str = "") -> Row:
+def row(fn: Any, allocates: str = "") -> Row:
+    """The row of a kernel whose output may be the very array of an input."""
     return Row(fn, allocates, pointwise=True)
 
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    return unary(xp) | arithmetic(xp) | division(xp) | powers(xp) | comparisons(xp) | selection(xp) | activations(xp)
+    return unary(xp) | arithmetic(xp) | division(xp) | powers(xp) | comparisons(xp) | selection(xp)
 
 
 def ordered(ufunc: Any) -> Any:
@@ -85,26 +86,26 @@ def unary(xp: Any) -> Table:
 
     # fmt: off
     return {
-        "abs.out":            _row(xp.absolute, SAME),
-        "neg.out":            _row(xp.negative, SAME),
-        "exp.out":            _row(xp.exp, SAME),
-        "expm1.out":          _row(xp.expm1, SAME),
-        "log.out":            _row(xp.log, SAME),
-        "log1p.out":          _row(xp.log1p, SAME),
-        "sqrt.out":           _row(xp.sqrt, SAME),
-        "rsqrt.out":          _row(rsqrt, SAME),
-        "sin.out":            _row(xp.sin, SAME),
-        "cos.out":            _row(xp.cos, SAME),
-        "tanh.out":           _row(xp.tanh, SAME),
-        "reciprocal.out":     _row(reciprocal, SAME),
-        "floor.out":          _row(unchanged_integers(xp.floor), SAME),
-        "ceil.out":           _row(unchanged_integers(xp.ceil), SAME),
-        "trunc.out":          _row(unchanged_integers(xp.trunc), SAME),
-        "round.out":          _row(round_to_integer, SAME),
-        "sign.out":           _row(sign, SAME),
-        "isnan.out":          _row(xp.isnan, ALWAYS),
-        "logical_not.out":    _row(xp.logical_not, ALWAYS),
-        "bitwise_not.out":    _row(xp.invert, SAME),
+        "abs.out":            row(xp.absolute, SAME),
+        "neg.out":            row(xp.negative, SAME),
+        "exp.out":            row(xp.exp, SAME),
+        "expm1.out":          row(xp.expm1, SAME),
+        "log.out":            row(xp.log, SAME),
+        "log1p.out":          row(xp.log1p, SAME),
+        "sqrt.out":           row(xp.sqrt, SAME),
+        "rsqrt.out":          row(rsqrt, SAME),
+        "sin.out":            row(xp.sin, SAME),
+        "cos.out":            row(xp.cos, SAME),
+        "tanh.out":           row(xp.tanh, SAME),
+        "reciprocal.out":     row(reciprocal, SAME),
+        "floor.out":          row(unchanged_integers(xp.floor), SAME),
+        "ceil.out":           row(unchanged_integers(xp.ceil), SAME),
+        "trunc.out":          row(unchanged_integers(xp.trunc), SAME),
+        "round.out":          row(round_to_integer, SAME),
+        "sign.out":           row(sign, SAME),
+        "isnan.out":          row(xp.isnan, ALWAYS),
+        "logical_not.out":    row(xp.logical_not, ALWAYS),
+        "bitwise_not.out":    row(xp.invert, SAME),
     }
     # fmt: on
 
@@ -150,6 +151,17 @@ def arithmetic(xp: Any) -> Table:
         value = start + weight * span if abs(weight) < 0.5 else stop - span * (1 - weight)
         return store(xp, out, value, self.dtype)
 
+    def lerp_tensor(self: Any, end: Any, weight: Any, out: Any) -> Any:
+        start, stop, part = widen(xp, self), widen(xp, end), widen(xp, weight)
+        span = stop - start
+        return store(xp, out, xp.where(xp.abs(part) < 0.5, start + part * span, stop - span * (1 - part)))
+
+    def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any) -> Any:
+        top = widen(xp, tensor1)
+        if value != 1:
+            top = top * number_as(xp, value, top.dtype)
+        return store(xp, out, widen(xp, self) + top / widen(xp, tensor2))
+
     def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, out: Any = None) -> Any:
         product = widen(xp, tensor1) * widen(xp, tensor2)
         if value != 1:
@@ -160,13 +172,14 @@ def arithmetic(xp: Any) -> Table:
     return {
         "add.out":         Row(add, ALWAYS, pointwise=True, simple=plus),
         "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus),
-        "rsub.Tensor_out": _row(rsub, SAME),
+        "rsub.Tensor_out": row(rsub, SAME),
         "mul.out":         binary(xp, times, ALWAYS),
-        "maximum.out":     _row(ordered(xp.maximum), ALWAYS),
-        "minimum.out":     _row(ordered(xp.minimum), ALWAYS),
-        "atan2.out":       _row(xp.arctan2, SAME),
-        "lerp.Scalar_out": _row(lerp),
-        "addcmul.out":     _row(addcmul),
+        "maximum.out":     row(ordered(xp.maximum), ALWAYS),
+        "minimum.out":     row(ordered(xp.minimum), ALWAYS),
+        "lerp.Scalar_out": row(lerp),
+        "lerp.Tensor_out": row(lerp_tensor),
+        "addcmul.out":     row(addcmul),
+        "addcdiv.out":     row(addcdiv),
     }
     # fmt: on
 
@@ -191,6 +204,12 @@ def division(xp: Any) -> Table:
             return xp.remainder(self, other)
         return with_numbers(xp, xp.remainder, self, other, out)
 
+    def fmod(self: Any, other: Any, out: Any = None) -> Any:
+        check_divisor(self, other)
+        if out is None:
+            return xp.fmod(self, other)
+        return with_numbers(xp, xp.fmod, self, other, out)
+
     def truncated(self: Any, other: Any) -> Any:
         if self.dtype.kind not in "biu":
             return xp.trunc(self / other)
@@ -208,9 +227,10 @@ def division(xp: Any) -> Table:
     # fmt: off
     return {
         "div.out":              binary(xp, xp.true_divide),
-        "div.out_mode":         _row(div_mode),
-        "floor_divide.out":     _row(floor_divide, SAME),
-        "remainder.Tensor_out": _row(remainder, SAME),
+        "div.out_mode":         row(div_mode),
+        "floor_divide.out":     row(floor_divide, SAME),
+        "remainder.Tensor_out": row(remainder, SAME),
+        "fmod.Tensor_out":      row(fmod, SAME),
     }
     # fmt: on
 
@@ -236,10 +256,15 @@ def powers(xp: Any) -> Table:
             return xp.square(self, out)
         return power(self, exponent, out)
 
+    def float_power(self: Any, exponent: Any, out: Any) -> Any:
+        return with_numbers(xp, xp.power, self, exponent, out)
+
     # fmt: off
     return {
-        "pow.Tensor_Tensor_out": _row(power, SAME),
-        "pow.Tensor_Scalar_out": _row(power_number, SAME),
+        "pow.Tensor_Tensor_out":         row(power, SAME),
+        "pow.Tensor_Scalar_out":         row(power_number, SAME),
+        "square.out":                    row(xp.square, SAME),
+        "float_power.Tensor_Tensor_out": row(float_power),
     }
     # fmt: on
 
@@ -258,9 +283,9 @@ def comparisons(xp: Any) -> Table:
     bits = {"and": xp.bitwise_and, "or": xp.bitwise_or, "xor": xp.bitwise_xor}
     table: Table = {}
     for name, ufunc in compare.items():
-        table[f"{name}.Tensor_out"] = _row((comparison if name in ("eq", "ne") else ordered)(ufunc), BOOL)
+        table[f"{name}.Tensor_out"] = row((comparison if name in ("eq", "ne") else ordered)(ufunc), BOOL)
     for name, ufunc in logic.items():
-        table[f"logical_{name}.out"] = _row(ufunc, ALWAYS)
+        table[f"logical_{name}.out"] = row(ufunc, ALWAYS)
     for name, ufunc in bits.items():
         table[f"bitwise_{name}.Tensor_out"] = binary(xp, ufunc)
     return table
@@ -288,81 +313,19 @@ def selection(xp: Any) -> Table:
             value = xp.minimum(value, bound(max, self.dtype))
         return store(xp, out, value)
 
-    # fmt: off
-    return {
-        "where.self_out":         _row(where),
-        "clamp.out":              _row(clamp, SAME),
-        "clamp.Tensor_out":       _row(clamp),
-    }
-    # fmt: on
+    def limited(ufunc: Any) -> Any:
+        def kernel(self: Any, limit: Any, out: Any) -> Any:
+            return store(xp, out, ufunc(self, bound(limit, self.dtype)))
 
-
-def activations(xp: Any) -> Table:
-    """Activation functions and the backwards that are operators of their own."""
-    from turnout_arrays.erf import erf_of
-
-    erf_function = erf_of(xp)
-
-    def sigmoid(self: Any, out: Any = None) -> Any:
-        wide = widen(xp, self)
-        value = xp.exp(xp.negative(wide))
-        if value.shape:
-            value += 1
-            xp.reciprocal(value, value)
-        else:
-            value = 1 / (1 + value)
-        return store(xp, out, value, self.dtype)
-
-    def relu(self: Any, out: Any = None) -> Any:
-        if self.dtype.kind in "bc":
-            raise TypeError("relu is for real numbers")
-        return xp.maximum(self, 0, out=out)
-
-    def erf(self: Any, out: Any = None) -> Any:
-        return store(xp, out, erf_function(self), self.dtype)
-
-    def gelu(self: Any, approximate: str, out: Any) -> Any:
-        x = widen(xp, self)
-        if approximate == "tanh":
-            inner = _TANH_SCALE * (x + _TANH_CUBE * x * x * x)
-            return store(xp, out, 0.5 * x * (1 + xp.tanh(inner)))
-        return store(xp, out, 0.5 * x * (1 + erf_function(x * _SQRT_HALF)))
-
-    def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
-        x, grad = widen(xp, self), widen(xp, grad_output)
-        if approximate == "tanh":
-            tanh = xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * x * x * x))
-            slope = _TANH_SCALE * (1 + 3 * _TANH_CUBE * x * x)
-            return store(xp, out, grad * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * slope))
-        density = xp.exp(-0.5 * x * x) * _DENSITY
-        return store(xp, out, grad * (0.5 * (1 + erf_function(x * _SQRT_HALF)) + x * density))
-
-    def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any) -> Any:
-        return store(xp, out, xp.where(self <= threshold, xp.zeros((), grad_output.dtype), grad_output))
-
-    def sigmoid_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
-        y = widen(xp, output)
-        return store(xp, out, widen(xp, grad_output) * xp.conj(y * (1 - y)), output.dtype)
-
-    def tanh_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
-        y = widen(xp, output)
-        return store(xp, out, widen(xp, grad_output) * xp.conj(1 - y * y), output.dtype)
+        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+        return kernel
 
     # fmt: off
     return {
-        "sigmoid.out":                   _row(sigmoid, SAME),
-        "relu.out":                      _row(relu, SAME),
-        "erf.out":                       _row(erf),
-        "gelu.out":                      _row(gelu),
-        "gelu_backward.grad_input":      _row(gelu_backward),
-        "threshold_backward.grad_input": _row(threshold_backward),
-        "sigmoid_backward.grad_input":   _row(sigmoid_backward, SAME),
-        "tanh_backward.grad_input":      _row(tanh_backward, SAME),
+        "where.self_out":         row(where),
+        "clamp_min.Tensor_out":   row(limited(xp.maximum)),
+        "clamp_max.Tensor_out":   row(limited(xp.minimum)),
+        "clamp.out":              row(clamp, SAME),
+        "clamp.Tensor_out":       row(clamp),
     }
     # fmt: on
-
-
-_SQRT_HALF = 0.7071067811865476
-_DENSITY = 0.3989422804014327  # 1 / sqrt(2 pi)
-_TANH_SCALE = 0.7978845608028654  # sqrt(2 / pi)
-_TANH_CUBE = 0.044715  # Hendrycks and Gimpel 2016, "Gaussian Error Linear Units"

@@ -15,7 +15,7 @@ Table = dict[str, Any]
 
 def kernels(xp: Any) -> Table:
     """The rows of this module for an array module."""
-    return sums(xp) | extremes(xp) | truths(xp) | moments(xp)
+    return sums(xp) | extremes(xp) | truths(xp) | moments(xp) | norms(xp)
 
 
 def axes(self: Any, dim: Any) -> Any:
@@ -92,11 +92,6 @@ def sums(xp: Any) -> Table:
     def prod_dim(self: Any, dim: int, keepdim: bool, dtype: Any, out: Any = None) -> Any:
         return reduced(xp.multiply, self, axes(self, dim), keepdim, dtype, out)
 
-    def cumsum(self: Any, dim: int, dtype: Any, out: Any) -> Any:
-        if not self.shape:
-            return store(xp, out, self)
-        return store(xp, out, xp.cumsum(self, dim, xp.float32 if is_half(out) else out.dtype))
-
     # fmt: off
     return {
         "sum.out":         Row(sum_all, SAME),
@@ -105,7 +100,6 @@ def sums(xp: Any) -> Table:
         "mean.out":        Row(mean_dims, SAME),
         "prod.out":        Row(prod_all, SAME),
         "prod.int_out":    Row(prod_dim, SAME),
-        "cumsum.out":      Row(cumsum),
     }
     # fmt: on
 
@@ -152,8 +146,13 @@ def extremes(xp: Any) -> Table:
         kernel.__name__ = kernel.__qualname__ = find.__name__.removeprefix("arg")
         return kernel
 
+    def aminmax(self: Any, dim: Any, keepdim: bool, smallest: Any, largest: Any) -> None:
+        amin(self, dim, keepdim, smallest)
+        amax(self, dim, keepdim, largest)
+
     # fmt: off
     return {
+        "aminmax.out":   Row(aminmax),
         "amax.out":      Row(amax, SAME),
         "amin.out":      Row(amin, SAME),
         "max.unary_out": Row(max_all, SAME),
@@ -216,3 +215,26 @@ def moments(xp: Any) -> Table:
         return store(xp, out, xp.sqrt(variance(self, dim, correction, keepdim)))
 
     return {"var.correction_out": Row(var), "std.correction_out": Row(std)}
+
+
+def norms(xp: Any) -> Table:
+    """(sum of |x| ** ord) ** (1 / ord); the largest and smallest |x| for inf and -inf, and how many are not 0 for 0."""
+
+    def vector_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        axis = axes(x, dim)
+        if ord == 2:
+            squares = x.real * x.real + x.imag * x.imag if x.dtype.kind == "c" else x * x
+            return store(xp, out, xp.sqrt(xp.add.reduce(squares, axis, keepdims=keepdim)))
+        size = xp.abs(x)
+        if ord == 0:
+            return store(xp, out, xp.add.reduce(size != 0, axis, keepdims=keepdim))
+        if ord in (float("inf"), float("-inf")):
+            extreme = xp.maximum if ord > 0 else xp.minimum
+            return store(xp, out, extreme.reduce(size, axis, keepdims=keepdim))
+        if ord == 1:
+            return store(xp, out, xp.add.reduce(size, axis, keepdims=keepdim))
+        total = xp.add.reduce(xp.power(size, ord), axis, keepdims=keepdim)
+        return store(xp, out, xp.power(total, 1 / ord))
+
+    return {"linalg_vector_norm.out": Row(vector_norm)}

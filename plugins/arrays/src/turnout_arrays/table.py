@@ -4,9 +4,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_arrays import indexing, linalg, losses, pointwise, reductions
+from turnout_arrays import (
+    activations,
+    convolutions,
+    decompositions,
+    elementary,
+    fourier,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    scattering,
+    sorting,
+    statistics,
+)
 
-MODULES = (pointwise, reductions, linalg, losses, indexing)
+MODULES = (
+    activations,
+    convolutions,
+    decompositions,
+    elementary,
+    fourier,
+    images,
+    indexing,
+    linalg,
+    losses,
+    normalisation,
+    pointwise,
+    polynomials,
+    pooling,
+    reductions,
+    scattering,
+    sorting,
+    statistics,
+)
 
 
 def kernels(xp: Any) -> dict[str, Any]:

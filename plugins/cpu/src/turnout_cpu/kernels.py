@@ -9,12 +9,13 @@ import numpy as np
 import turnout_arrays
 from turnout.native.wrappers import ALWAYS, SAME, Row
 from turnout_arrays.numbers import with_numbers
+from turnout_cpu import lapack, special
 from turnout_cpu.pool import LARGE, Pool
 
 
 def kernels(pool: Pool) -> dict[str, Any]:
     """Operator -> kernel."""
-    shared = turnout_arrays.kernels(np)
+    shared = turnout_arrays.kernels(np) | lapack.kernels() | special.kernels()
     # fmt: off
     return shared | {
         "add.out":  scaled(pool, np.add, shared["add.out"].fn),

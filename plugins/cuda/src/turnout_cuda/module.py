@@ -2,6 +2,9 @@
 
 CuPy reduces with functions (`amax`, `any`) where NumPy has `ufunc.reduce`, and adds at repeated indices for some dtypes only.
 Everything else is CuPy's own, looked up when it is asked for.
+
+Where CuPy differs from NumPy in what a name does, kernels ask: `wraps_indices` says that an index out of range gives an element
+and no error.
 """
 
 from __future__ import annotations
@@ -55,6 +58,8 @@ class Adding:
 
 class CuPyModule:
     """The array module that `turnout_arrays` is given."""
+
+    wraps_indices = True
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy

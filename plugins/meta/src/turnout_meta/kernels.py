@@ -11,6 +11,9 @@ from turnout.errors import NoDataError
 from turnout.native.tables import structured_operators
 from turnout.native.wrappers import Row
 
+# Operators with a kernel of their own whose results have as many elements as the values say.
+DATA_DEPENDENT = ("nonzero", "bincount", "_unique2", "unique_dim", "unique_consecutive")
+
 
 def nothing(*arrays: Any) -> None:
     """The outputs have their shapes already."""
@@ -29,6 +32,5 @@ def needs_values(name: str) -> Any:
 def kernels() -> dict[str, Any]:
     """Operator -> kernel, for every structured operator that there is."""
     table: dict[str, Any] = {name: Row(nothing, pointwise=True) for name in structured_operators()}
-    table["aten::arange.start_out"] = nothing
-    table["aten::nonzero"] = needs_values("nonzero")
+    table |= {f"aten::{name}": needs_values(name) for name in DATA_DEPENDENT}
     return table

@@ -41,11 +41,14 @@ def places(name: str, shape: Ints, parts: Sequence[tuple[ClArray, int, int]], *,
     return made
 
 
-def take(source: ClArray, source_strides: Ints, found: ClArray, found_strides: Ints, out: ClArray) -> None:
-    """out[i] = source at its own position plus found[i]."""
+def take(
+    source: ClArray, source_strides: Ints, found: ClArray, found_strides: Ints, out: ClArray, *, step: int = 1
+) -> None:
+    """out[i] = source at its own position plus found[i] * step."""
     call, count = packed(
-        0, out.shape, (out.strides, source_strides, found_strides), (out.offset, source.offset, found.offset)
-    )
+        0, out.shape, (out.strides, source_strides, found_strides), (out.offset, source.offset, found.offset),
+        extra=(step,),
+    )  # fmt: skip
     out.place.start("move", out.dtype, "take", call, (out.buffer, source.buffer, found.buffer), count)
 
 
@@ -213,16 +216,6 @@ def triangle(op: int) -> Any:
     return kernel
 
 
-def arange(start: Any, end: Any, step: Any, out: ClArray) -> None:
-    """start + i * step."""
-    if out.dtype.category != FLOAT:
-        start, step = int(start), int(step)
-    bits = TYPES[out.dtype].bits
-    numbers = (bits(start, out.place.double), bits(step, out.place.double))
-    call, count = packed(0, out.shape, (out.strides,), (out.offset,), numbers=numbers)
-    out.place.start("move", out.dtype, "range", call, (out.buffer,), count)
-
-
 # fmt: off
 KERNELS = {
     "index.Tensor_out":  Row(index),
@@ -236,5 +229,4 @@ KERNELS = {
     "tril.out":          Row(triangle(0)),
     "triu.out":          Row(triangle(1)),
 }
-PLAIN = {"arange.start_out": arange}
 # fmt: on

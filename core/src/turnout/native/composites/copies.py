@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
-from turnout.errors import CallError, DTypeError, ShapeError
+from turnout.errors import CallError, DTypeError, ShapeError, TurnoutError
 from turnout.generated import operators as aten
-from turnout.native.direct import check_layout, keeps_layout, place
+from turnout.native.direct import check_layout, place, strides_as
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
-from turnout.shapes.extents import contiguous_strides, expands_to, numel, preserved_strides
+from turnout.shapes.extents import contiguous_strides, expands_to, numel
 from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -22,17 +22,26 @@ if TYPE_CHECKING:
 
 def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy in memory of its own, in the same layout where that is dense."""
-    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, self.dtype, self.device, strides)
 
 
 def contiguous(self: Tensor, *, memory_format: Any = "contiguous_format") -> Tensor:
-    """The tensor itself where it is row-major already, else a copy that is."""
-    keeps_layout(memory_format)
-    if self.is_contiguous():
+    """The tensor itself where it is row-major already, or as its memory format says, else a copy that is."""
+    if _laid_out(self, memory_format):
         return self
-    made: Tensor = aten.clone(self, memory_format="contiguous_format")
+    made: Tensor = aten.clone(self, memory_format=memory_format)
     return made
+
+
+def _laid_out(self: Tensor, memory_format: Any) -> bool:
+    """Whether a tensor has the strides of a memory format; any has those of preserve_format."""
+    if memory_format is None or memory_format == "preserve_format":
+        return True
+    wanted = strides_as(memory_format, self.array.shape)
+    if wanted is None:
+        return self.is_contiguous()
+    return all(have == want for n, have, want in zip(self.shape, self.stride(), wanted, strict=True) if n != 1)
 
 
 def _converted(self: Tensor, dtype: DType, device: Device, strides: tuple[int, ...] | None) -> Tensor:
@@ -77,7 +86,7 @@ def to_copy(
 ) -> Tensor:  # fmt: skip
     """A copy with another dtype or on another device."""
     check_layout(layout)
-    strides = preserved_strides(self) if keeps_layout(memory_format) else None
+    strides = strides_as(memory_format, self.array.shape, self)
     return _converted(self, dtype or self.dtype, self.device if device is None else place(device), strides)
 
 
@@ -85,7 +94,7 @@ def _to(self: Tensor, dtype: DType | None, device: Device | None, copy: bool, me
     """The tensor itself where it is as wanted."""
     device = None if device is None else place(device)
     same = (dtype is None or dtype is self.dtype) and (device is None or device is self.device) and not copy
-    if same and (keeps_layout(memory_format) or self.is_contiguous()):
+    if same and _laid_out(self, memory_format):
         return self
     made: Tensor = aten._to_copy(self, dtype=dtype, device=device, memory_format=memory_format)
     return made
@@ -126,6 +135,27 @@ def to_other(
     return _to(self, other.dtype, other.device, copy, memory_format)
 
 
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """`src` in self's shape, dtype and layout, on its device."""
+    if not expands_to(src.shape, self.shape):
+        raise ShapeError(f"copy: 'src' of shape {list(src.shape)} does not expand to {list(self.shape)}")
+    spread = aten.to__other(aten.expand(src, self.shape), self)
+    made: Tensor = aten.clone(spread, memory_format="contiguous_format")
+    return made
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """In the dtype and on the device of another tensor."""
+    made: Tensor = aten.to__other(self, other)
+    return made
+
+
+def item(self: Tensor) -> bool | int | float | complex:
+    """The Python number in a tensor of one element."""
+    value: bool | int | float | complex = aten._local_scalar_dense(self)
+    return value
+
+
 # ---- fills
 
 
@@ -160,12 +190,13 @@ def _zero_dims(name: str, value: Tensor) -> None:
 
 def masked_fill(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` where the mask is true, in self's dtype; both are broadcast."""
+    is_complex = value.dtype.category == COMPLEX if isinstance(value, Tensor) else isinstance(value, complex)
+    if is_complex and self.dtype.category != COMPLEX:
+        raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
     if isinstance(value, Tensor):
         _zero_dims("masked_fill", value)
         made: Tensor = aten.where__self(mask, value, self)
     else:
-        if isinstance(value, complex) and self.dtype.category != COMPLEX:
-            raise DTypeError(f"masked_fill: a complex number cannot be written into a {self.dtype.name} tensor")
         made = aten.where__ScalarSelf(mask, value, self)
     return made if made.dtype is self.dtype else aten._to_copy(made, dtype=self.dtype)
 
@@ -189,7 +220,7 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
     backend = self.device.backend
-    strides = contiguous_strides(shape)
+    strides = strides_as(memory_format, shape) or contiguous_strides(shape)
     root = self.array if self.storage is None else self.storage.array
     offset = 0 if self.storage is None else self.offset
     needed = offset + numel(shape)
@@ -202,6 +233,14 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
         if self.storage is not None:
             self.storage.array = root
     self.array = backend.strided(root, shape, strides, offset)
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """resize_ to another tensor's shape."""
+    if memory_format == "preserve_format":
+        memory_format = None if the_template.is_contiguous() else "channels_last"
+    aten.resize_(self, the_template.shape, memory_format=memory_format)
     return self
 
 

@@ -32,3 +32,8 @@ def softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: Tens
 def log_softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor) -> Tensor:
     """log_softmax into `out`."""
     return write_out("aten::log_softmax.int_out", out, log_softmax(self, dim, dtype))
+
+
+def special_log_softmax(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
+    """log_softmax, the dtype by its name alone."""
+    return log_softmax(self, dim, dtype)

@@ -14,6 +14,7 @@ from turnout_autograd.codegen.writing import Writer, camel, factory_name
 PACKAGE = Path(__file__).resolve().parent.parent
 DERIVATIVES = PACKAGE / "derivatives.yaml"
 TARGET = PACKAGE / "generated" / "kernels.py"
+FORMULAS = ("formulas", "pointwise_formulas", "layer_formulas", "linalg_formulas")
 FUNCTIONS = Path(turnout.__file__).parent / "native_functions.yaml"
 
 _HEAD = '''"""Nodes and kernels of the standard operators.
@@ -28,34 +29,33 @@ from turnout.dtypes import FLOAT
 from turnout.keys import TRACKED
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
-from turnout_autograd.formulas import (
 {imports}
-)
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
-from turnout_autograd.writes import admit, original, rebase, refresh
+from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
 '''
 
 
-def formula_functions() -> frozenset[str]:
-    """The names that `formulas.py` defines for formulas."""
-    tree = ast.parse((PACKAGE / "formulas.py").read_text(encoding="utf-8"))
-    found: set[str] = set()
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Assign):
-            found.update(t.id for t in node.targets if isinstance(t, ast.Name))
-    return frozenset(name for name in found if not name.startswith("_"))
+def formula_functions() -> dict[str, str]:
+    """The names that formulas may call, and the module of each."""
+    found: dict[str, str] = {}
+    for module in FORMULAS:
+        tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                found[node.name] = module
+            elif isinstance(node, ast.Assign):
+                found |= dict.fromkeys([t.id for t in node.targets if isinstance(t, ast.Name)], module)
+    return {name: module for name, module in found.items() if not name.startswith("_")}
 
 
 def read_entries() -> tuple[NativeFunctions, dict[str, Entry]]:
     """The standard operators and their entries. Raises DeclarationError with all problems."""
     functions = load(FUNCTIONS)
     text = DERIVATIVES.read_text(encoding="utf-8")
-    return functions, parse(text, DERIVATIVES.name, functions, formula_functions())
+    return functions, parse(text, DERIVATIVES.name, functions, frozenset(formula_functions()))
 
 
 def text() -> str:
@@ -86,7 +86,7 @@ def render(functions: NativeFunctions, entries: dict[str, Entry]) -> str:
         used |= writer.functions()
         kernels.append(writer.kernel())
         table.append(f"    {function.qualified_name!r}: {factory_name(function)},")
-    head = _HEAD.replace("{imports}", "\n".join(f"    {name}," for name in sorted(used)))
+    head = _HEAD.replace("{imports}", "\n".join(_imports(used)))
     tail = [
         "KERNELS = {",
         *table,
@@ -98,6 +98,14 @@ def render(functions: NativeFunctions, entries: dict[str, Entry]) -> str:
         "",
     ]
     return "\n\n".join([head, *_paired(classes, kernels), "\n".join(tail)])
+
+
+def _imports(used: set[str]) -> Iterator[str]:
+    modules = formula_functions()
+    for module in FORMULAS:
+        yield f"from turnout_autograd.{module} import ("
+        yield from (f"    {name}," for name in sorted(used) if modules[name] == module)
+        yield ")"
 
 
 def _paired(classes: dict[str, str], kernels: list[str]) -> Iterator[str]:

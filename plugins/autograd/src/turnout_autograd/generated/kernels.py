@@ -11,28 +11,30 @@ from turnout.keys import TRACKED
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
+    aminmax_grad,
+    as_strided,
     as_strided_grad,
+    as_strided_scatter,
     cat_grad,
-    clamp_grad,
-    clamp_grad_max,
-    clamp_grad_min,
     conj,
     count,
     count_of,
+    cumprod_grad,
     cumsum_grad,
+    cumulative_extreme_grad,
     diagonal_backward,
+    diagonal_scatter,
     dropout_scale,
-    erf_grad,
     expand,
-    extremum_grad,
     gathered,
     gelu_backward,
-    gelu_second_grad,
     index,
     index_select_grad,
     inverse,
+    laid_out,
     log_softmax_backward_data,
     log_softmax_second_grad,
+    logcumsumexp_grad,
     logsumexp_grad,
     mse_loss_backward,
     mse_second_grad,
@@ -40,21 +42,21 @@ from turnout_autograd.formulas import (
     native_dropout_backward,
     nll_loss,
     nll_loss_backward,
-    pow_grad,
-    pow_grad_exponent,
-    pow_grad_exponent_scalar,
-    pow_grad_self,
     prod_grad,
     prod_grad_dim,
+    real_part,
     repeat_grad,
     restored,
     scaled,
+    scatter_reduce_grad,
     select_backward,
+    select_scatter,
     selected_grad,
     shared_grad,
     sigmoid_backward,
     slice,
     slice_grad,
+    slice_scatter,
     softmax_backward_data,
     softmax_second_grad,
     split_grad,
@@ -66,12 +68,138 @@ from turnout_autograd.formulas import (
     unbind_grad,
     unfold_backward,
     var_grad,
+    vector_norm_grad,
     where,
     zeros_like,
 )
+from turnout_autograd.pointwise_formulas import (
+    DEGREE,
+    HALF_SQRT_PI,
+    INF,
+    LOG_10,
+    LOG_2,
+    NAN,
+    SQRT_2_PI,
+    acosh_grad,
+    angle_grad,
+    clamp_grad,
+    clamp_grad_max,
+    clamp_grad_min,
+    copysign_grad,
+    elu_backward,
+    entr_slope,
+    erf_grad,
+    extremum_grad,
+    gelu_second_grad,
+    glu_backward,
+    hardshrink_backward,
+    hardsigmoid_backward,
+    hardswish_backward,
+    hardtanh_backward,
+    i1_grad,
+    i1e_grad,
+    igamma_grad,
+    imag_part,
+    isfinite,
+    isnan,
+    ldexp_of,
+    leaky_relu_backward,
+    log1p_of,
+    log_ndtr_grad,
+    log_sigmoid_backward,
+    logit_backward,
+    mish_backward,
+    polar_unit,
+    polygamma,
+    pow_grad,
+    pow_grad_exponent,
+    pow_grad_exponent_scalar,
+    pow_grad_self,
+    scalar_log,
+    sgn_grad,
+    silu_backward,
+    sinc_grad,
+    softplus_backward,
+    softshrink_backward,
+    special_i1,
+    special_i1e,
+    special_zeta,
+    view_as_complex,
+    view_as_real,
+    xlogy_grad,
+)
+from turnout_autograd.layer_formulas import (
+    adaptive_avg_pool2d,
+    adaptive_avg_pool2d_backward,
+    adaptive_avg_pool3d,
+    adaptive_avg_pool3d_backward,
+    avg_pool2d,
+    avg_pool2d_backward,
+    avg_pool3d,
+    avg_pool3d_backward,
+    binary_cross_entropy_grad,
+    binary_cross_entropy_target_grad,
+    binary_cross_entropy_with_logits_grad,
+    binary_cross_entropy_with_logits_target_grad,
+    col2im,
+    constant_pad_nd,
+    convolution_backward,
+    embedding_dense_backward,
+    group_norm_grad,
+    im2col,
+    layer_norm_grad,
+    placed_grad,
+    upsample_bicubic2d,
+    upsample_bicubic2d_aa,
+    upsample_bicubic2d_aa_backward,
+    upsample_bicubic2d_backward,
+    upsample_bilinear2d,
+    upsample_bilinear2d_aa,
+    upsample_bilinear2d_aa_backward,
+    upsample_bilinear2d_backward,
+    upsample_lanczos2d_aa,
+    upsample_lanczos2d_aa_backward,
+    upsample_linear1d,
+    upsample_linear1d_backward,
+    upsample_nearest1d,
+    upsample_nearest1d_backward,
+    upsample_nearest2d,
+    upsample_nearest2d_backward,
+    upsample_nearest3d,
+    upsample_nearest3d_backward,
+    upsample_nearest_exact1d,
+    upsample_nearest_exact1d_backward,
+    upsample_nearest_exact2d,
+    upsample_nearest_exact2d_backward,
+    upsample_nearest_exact3d,
+    upsample_nearest_exact3d_backward,
+    upsample_trilinear3d,
+    upsample_trilinear3d_backward,
+)
+from turnout_autograd.linalg_formulas import (
+    cholesky_grad,
+    det_grad,
+    eig_grad,
+    eigh_grad,
+    fft_c2c_grad,
+    fft_c2r_grad,
+    fft_r2c_grad,
+    inverse_grad,
+    linalg_cross,
+    lstsq_grad,
+    lu_factor_grad,
+    lu_unpack_grad,
+    matrix_exp_grad,
+    pinv_grad,
+    qr_grad,
+    slogdet_grad,
+    solve_grad,
+    solve_triangular_grad,
+    svd_grad,
+)
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
-from turnout_autograd.writes import admit, original, rebase, refresh
+from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
 
@@ -86,7 +214,7 @@ class AbsBackward0(Node):
         s = self.storage
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
-        grad_self = grad * conj(self).sign()
+        grad_self = grad * self.sgn()
         return grad_self
 
     def release(node):
@@ -234,7 +362,7 @@ class TanhBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = tanh_backward(grad, conj(result))
+        grad_self = tanh_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -248,7 +376,7 @@ class SigmoidBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = sigmoid_backward(grad, conj(result))
+        grad_self = sigmoid_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -386,6 +514,326 @@ class GeluBackward0(Node):
 
     def release(node):
         node.self = FREED
+
+
+class AcosBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::acos'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * -conj((-self * self + 1).rsqrt())
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AcoshBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::acosh'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = acosh_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AsinBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::asin'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * conj((-self * self + 1).rsqrt())
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AsinhBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::asinh'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * conj((self * self + 1).rsqrt())
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AtanBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::atan'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad / conj(self * self + 1)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AtanhBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::atanh'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad / conj(1 - self * self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class CoshBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::cosh'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * conj(self.sinh())
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SinhBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::sinh'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * conj(self.cosh())
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class TanBackward0(Node):
+    __slots__ = ('result',)
+    op_name = 'aten::tan'
+    unary = True
+
+    def backward(node, grad, edges):
+        result = node.result.tensor(node, 'result')
+        grad_self = grad * conj(result * result + 1)
+        return grad_self
+
+    def release(node):
+        node.result = FREED_OUTPUT
+
+
+class Exp2Backward0(Node):
+    __slots__ = ('result',)
+    op_name = 'aten::exp2'
+    unary = True
+
+    def backward(node, grad, edges):
+        result = node.result.tensor(node, 'result')
+        grad_self = grad * conj(result) * LOG_2
+        return grad_self
+
+    def release(node):
+        node.result = FREED_OUTPUT
+
+
+class Log2Backward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::log2'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad / (conj(self) * LOG_2)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class Log10Backward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::log10'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad / (conj(self) * LOG_10)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SquareBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::square'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * (conj(self) * 2)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class FracBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::frac'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = grad
+        return grad_self
+
+
+class ErfcBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::erfc'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = -erf_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class Deg2radBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::deg2rad'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = grad * DEGREE
+        return grad_self
+
+
+class Rad2degBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::rad2deg'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = grad / DEGREE
+        return grad_self
+
+
+class SincBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::sinc'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = sinc_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class NanToNumBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::nan_to_num'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = where(isfinite(self), grad, 0)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class RoundBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::round.decimals'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class FrexpBackward0(Node):
+    __slots__ = ('exponent', 'exponent_version')
+    op_name = 'aten::frexp.Tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        exponent = check_saved(node, 'exponent', node.exponent, node.exponent_version)
+        grad_self = grad / ldexp_of(exponent)
+        return grad_self
+
+    def release(node):
+        node.exponent = FREED
 
 
 class AddBackward0(Node):
@@ -1148,6 +1596,1618 @@ class BitwiseXorBackward1(Node):
         return grad_self
 
 
+class CopysignBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result', 'metas')
+    op_name = 'aten::copysign.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            grad_self = copysign_grad(grad, self, result)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            grad_other = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CopysignBackward1(Node):
+    __slots__ = ('self', 'self_version', 'result', 'metas')
+    op_name = 'aten::copysign.Scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = copysign_grad(grad, self, result)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class FmodBackward0(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::fmod.Scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = grad
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+
+class FmodBackward1(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::fmod.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = grad
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = -grad * self.div(other, rounding_mode='trunc')
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class FmaxBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::fmax'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = where((self >= other).logical_or(isnan(other)), grad, 0)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = where((self >= other).logical_or(isnan(other)), 0, grad)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class FminBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::fmin'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = where((self <= other).logical_or(isnan(other)), grad, 0)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = where((self <= other).logical_or(isnan(other)), 0, grad)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class HypotBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result', 'other', 'other_version', 'metas')
+    op_name = 'aten::hypot'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            grad_self = grad * (self / result)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            result = node.result.tensor(node, 'result')
+            grad_other = grad * (other / result)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+        node.other = FREED
+
+
+class GcdBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::gcd_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class LcmBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::lcm_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NextafterBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::nextafter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            refuse(node, 'self', 'it is a step function')
+        grad_other = None
+        if edges[1] is not None:
+            refuse(node, 'other', 'it is a step function')
+        return grad_self, grad_other
+
+
+class HeavisideBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::heaviside'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            refuse(node, 'self', 'it is a step function')
+        grad_values = None
+        if edges[1] is not None:
+            refuse(node, 'values', 'it is a step function')
+        return grad_self, grad_values
+
+
+class LogaddexpBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result', 'other', 'other_version', 'metas')
+    op_name = 'aten::logaddexp'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            grad_self = grad * conj((self - result).exp())
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            result = node.result.tensor(node, 'result')
+            grad_other = grad * conj((other - result).exp())
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+        node.other = FREED
+
+
+class Logaddexp2Backward0(Node):
+    __slots__ = ('self', 'self_version', 'result', 'other', 'other_version', 'metas')
+    op_name = 'aten::logaddexp2'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            grad_self = grad * (self - result).exp2()
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            result = node.result.tensor(node, 'result')
+            grad_other = grad * (other - result).exp2()
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+        node.other = FREED
+
+
+class FloatPowerBackward0(Node):
+    __slots__ = ('exponent', 'exponent_version', 'self', 'self_version', 'result', 'metas')
+    op_name = 'aten::float_power.Tensor_Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            exponent = node.exponent
+            s = exponent.storage
+            if (exponent.ver if s is None else s.ver) != node.exponent_version:
+                spoiled(node, 'exponent', exponent, node.exponent_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = pow_grad_self(grad, self, exponent)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_exponent = None
+        if edges[1] is not None:
+            exponent = node.exponent
+            s = exponent.storage
+            if (exponent.ver if s is None else s.ver) != node.exponent_version:
+                spoiled(node, 'exponent', exponent, node.exponent_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            grad_exponent = pow_grad_exponent(grad, self, exponent, result)
+            metas = node.metas
+            if metas is not None:
+                grad_exponent = fit(grad_exponent, metas[1])
+        return grad_self, grad_exponent
+
+    def release(node):
+        node.exponent = FREED
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class FloatPowerBackward1(Node):
+    __slots__ = ('exponent', 'exponent_version', 'self', 'result', 'metas')
+    op_name = 'aten::float_power.Scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        exponent = node.exponent
+        s = exponent.storage
+        if (exponent.ver if s is None else s.ver) != node.exponent_version:
+            spoiled(node, 'exponent', exponent, node.exponent_version)
+        result = node.result.tensor(node, 'result')
+        self = node.self
+        grad_exponent = pow_grad_exponent_scalar(grad, self, exponent, result)
+        metas = node.metas
+        if metas is not None:
+            grad_exponent = fit(grad_exponent, metas[0])
+        return grad_exponent
+
+    def release(node):
+        node.exponent = FREED
+        node.result = FREED_OUTPUT
+
+
+class FloatPowerBackward2(Node):
+    __slots__ = ('self', 'self_version', 'exponent', 'metas')
+    op_name = 'aten::float_power.Tensor_Scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        exponent = node.exponent
+        grad_self = pow_grad(grad, self, exponent)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class BitwiseLeftShiftBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::bitwise_left_shift_.Tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class BitwiseLeftShiftBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::bitwise_left_shift_.Tensor_Scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class BitwiseRightShiftBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::bitwise_right_shift_.Tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class BitwiseRightShiftBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::bitwise_right_shift_.Tensor_Scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class XlogyBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::xlogy.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = xlogy_grad(grad, self, other.log())
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = grad * self / other
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class XlogyBackward1(Node):
+    __slots__ = ('other', 'other_version', 'self', 'metas')
+    op_name = 'aten::xlogy.Scalar_Self'
+    unary = True
+
+    def backward(node, grad, edges):
+        other = node.other
+        s = other.storage
+        if (other.ver if s is None else s.ver) != node.other_version:
+            spoiled(node, 'other', other, node.other_version)
+        self = node.self
+        grad_other = grad * self / other
+        metas = node.metas
+        if metas is not None:
+            grad_other = fit(grad_other, metas[0])
+        return grad_other
+
+    def release(node):
+        node.other = FREED
+
+
+class XlogyBackward2(Node):
+    __slots__ = ('self', 'self_version', 'other', 'metas')
+    op_name = 'aten::xlogy.Scalar_Other'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        other = node.other
+        grad_self = xlogy_grad(grad, self, scalar_log(other) if other > 0 else NAN if other < 0 or other != other else -INF)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class ClampMinBackward0(Node):
+    __slots__ = ('self', 'self_version', 'min', 'metas')
+    op_name = 'aten::clamp_min'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        min = node.min
+        grad_self = where(self >= min, grad, 0)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class ClampMinBackward1(Node):
+    __slots__ = ('min', 'min_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::clamp_min.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            min = node.min
+            s = min.storage
+            if (min.ver if s is None else s.ver) != node.min_version:
+                spoiled(node, 'min', min, node.min_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = where(self >= min, grad, 0)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_min = None
+        if edges[1] is not None:
+            min = node.min
+            s = min.storage
+            if (min.ver if s is None else s.ver) != node.min_version:
+                spoiled(node, 'min', min, node.min_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_min = where(self < min, grad, 0)
+            metas = node.metas
+            if metas is not None:
+                grad_min = fit(grad_min, metas[1])
+        return grad_self, grad_min
+
+    def release(node):
+        node.min = FREED
+        node.self = FREED
+
+
+class ClampMaxBackward0(Node):
+    __slots__ = ('self', 'self_version', 'max', 'metas')
+    op_name = 'aten::clamp_max'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        max = node.max
+        grad_self = where(self <= max, grad, 0)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class ClampMaxBackward1(Node):
+    __slots__ = ('max', 'max_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::clamp_max.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            max = node.max
+            s = max.storage
+            if (max.ver if s is None else s.ver) != node.max_version:
+                spoiled(node, 'max', max, node.max_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = where(self <= max, grad, 0)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_max = None
+        if edges[1] is not None:
+            max = node.max
+            s = max.storage
+            if (max.ver if s is None else s.ver) != node.max_version:
+                spoiled(node, 'max', max, node.max_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_max = where(self > max, grad, 0)
+            metas = node.metas
+            if metas is not None:
+                grad_max = fit(grad_max, metas[1])
+        return grad_self, grad_max
+
+    def release(node):
+        node.max = FREED
+        node.self = FREED
+
+
+class DigammaBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::digamma'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * polygamma(1, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class LgammaBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::lgamma'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * self.digamma()
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class ErfinvBackward0(Node):
+    __slots__ = ('result',)
+    op_name = 'aten::erfinv'
+    unary = True
+
+    def backward(node, grad, edges):
+        result = node.result.tensor(node, 'result')
+        grad_self = grad * HALF_SQRT_PI * (result * result).exp()
+        return grad_self
+
+    def release(node):
+        node.result = FREED_OUTPUT
+
+
+class I0Backward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::i0'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * special_i1(self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class PolygammaBackward0(Node):
+    __slots__ = ('self', 'self_version', 'n')
+    op_name = 'aten::polygamma'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        n = node.n
+        grad_self = grad * polygamma(n + 1, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class IgammaBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::igamma'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            refuse(node, 'self', 'it has no closed form')
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = igamma_grad(grad, self, other)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class IgammacBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::igammac'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            refuse(node, 'self', 'it has no closed form')
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = -igamma_grad(grad, self, other)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class LogitBackward0(Node):
+    __slots__ = ('self', 'self_version', 'eps')
+    op_name = 'aten::logit'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        eps = node.eps
+        grad_self = logit_backward(grad, self, eps)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SpecialEntrBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::special_entr'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = grad * entr_slope(self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SpecialNdtriBackward0(Node):
+    __slots__ = ('result',)
+    op_name = 'aten::special_ndtri'
+    unary = True
+
+    def backward(node, grad, edges):
+        result = node.result.tensor(node, 'result')
+        grad_self = grad * SQRT_2_PI * (result * result / 2).exp()
+        return grad_self
+
+    def release(node):
+        node.result = FREED_OUTPUT
+
+
+class SpecialLogNdtrBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::special_log_ndtr'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = log_ndtr_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SpecialErfcxBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::special_erfcx'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = (2 * self * result - 1 / HALF_SQRT_PI) * grad
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class SpecialI0eBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::special_i0e'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = grad * (special_i1e(self) - self.sgn() * result)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class SpecialI1Backward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::special_i1'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = i1_grad(grad, self, result)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class SpecialI1eBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::special_i1e'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = i1e_grad(grad, self, result)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class SpecialAiryAiBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_airy_ai'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'airy_ai')
+        return grad_x
+
+
+class SpecialBesselJ0Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_bessel_j0'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'bessel_j0')
+        return grad_self
+
+
+class SpecialBesselJ1Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_bessel_j1'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'bessel_j1')
+        return grad_self
+
+
+class SpecialBesselY0Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_bessel_y0'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'bessel_y0')
+        return grad_self
+
+
+class SpecialBesselY1Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_bessel_y1'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'bessel_y1')
+        return grad_self
+
+
+class SpecialModifiedBesselI0Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_modified_bessel_i0'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'modified_bessel_i0')
+        return grad_self
+
+
+class SpecialModifiedBesselI1Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_modified_bessel_i1'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'modified_bessel_i1')
+        return grad_self
+
+
+class SpecialModifiedBesselK0Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_modified_bessel_k0'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'modified_bessel_k0')
+        return grad_self
+
+
+class SpecialModifiedBesselK1Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_modified_bessel_k1'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'modified_bessel_k1')
+        return grad_self
+
+
+class SpecialScaledModifiedBesselK0Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_scaled_modified_bessel_k0'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'scaled_modified_bessel_k0')
+        return grad_x
+
+
+class SpecialScaledModifiedBesselK1Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_scaled_modified_bessel_k1'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'scaled_modified_bessel_k1')
+        return grad_x
+
+
+class SpecialSphericalBesselJ0Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_spherical_bessel_j0'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'spherical_bessel_j0')
+        return grad_x
+
+
+class SpecialZetaBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::special_zeta'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            refuse(node, 'self', 'zeta')
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = grad * -self * special_zeta(self + 1.0, other)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class SpecialZetaBackward1(Node):
+    __slots__ = ('other', 'other_version', 'self', 'metas')
+    op_name = 'aten::special_zeta.self_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        other = node.other
+        s = other.storage
+        if (other.ver if s is None else s.ver) != node.other_version:
+            spoiled(node, 'other', other, node.other_version)
+        self = node.self
+        grad_other = grad * -self * special_zeta(other.new_full((), self + 1.0), other)
+        metas = node.metas
+        if metas is not None:
+            grad_other = fit(grad_other, metas[0])
+        return grad_other
+
+    def release(node):
+        node.other = FREED
+
+
+class SpecialZetaBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_zeta.other_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'zeta')
+        return grad_self
+
+
+class SpecialXlog1pyBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::special_xlog1py'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = xlogy_grad(grad, self, other.log1p())
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = grad * self / (other + 1)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class SpecialXlog1pyBackward1(Node):
+    __slots__ = ('other', 'other_version', 'self', 'metas')
+    op_name = 'aten::special_xlog1py.self_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        other = node.other
+        s = other.storage
+        if (other.ver if s is None else s.ver) != node.other_version:
+            spoiled(node, 'other', other, node.other_version)
+        self = node.self
+        grad_other = grad * self / (other + 1)
+        metas = node.metas
+        if metas is not None:
+            grad_other = fit(grad_other, metas[0])
+        return grad_other
+
+    def release(node):
+        node.other = FREED
+
+
+class SpecialXlog1pyBackward2(Node):
+    __slots__ = ('self', 'self_version', 'other', 'metas')
+    op_name = 'aten::special_xlog1py.other_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        other = node.other
+        grad_self = xlogy_grad(grad, self, log1p_of(other))
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SpecialChebyshevPolynomialTBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_t'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'chebyshev_polynomial_t')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'chebyshev_polynomial_t')
+        return grad_x, grad_n
+
+
+class SpecialChebyshevPolynomialTBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_t.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'chebyshev_polynomial_t')
+        return grad_n
+
+
+class SpecialChebyshevPolynomialTBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_t.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'chebyshev_polynomial_t')
+        return grad_x
+
+
+class SpecialChebyshevPolynomialUBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_u'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'chebyshev_polynomial_u')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'chebyshev_polynomial_u')
+        return grad_x, grad_n
+
+
+class SpecialChebyshevPolynomialUBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_u.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'chebyshev_polynomial_u')
+        return grad_n
+
+
+class SpecialChebyshevPolynomialUBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_u.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'chebyshev_polynomial_u')
+        return grad_x
+
+
+class SpecialChebyshevPolynomialVBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_v'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'chebyshev_polynomial_v')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'chebyshev_polynomial_v')
+        return grad_x, grad_n
+
+
+class SpecialChebyshevPolynomialVBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_v.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'chebyshev_polynomial_v')
+        return grad_n
+
+
+class SpecialChebyshevPolynomialVBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_v.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'chebyshev_polynomial_v')
+        return grad_x
+
+
+class SpecialChebyshevPolynomialWBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_w'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'chebyshev_polynomial_w')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'chebyshev_polynomial_w')
+        return grad_x, grad_n
+
+
+class SpecialChebyshevPolynomialWBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_w.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'chebyshev_polynomial_w')
+        return grad_n
+
+
+class SpecialChebyshevPolynomialWBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_chebyshev_polynomial_w.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'chebyshev_polynomial_w')
+        return grad_x
+
+
+class SpecialShiftedChebyshevPolynomialTBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_t'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'shifted_chebyshev_polynomial_t')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'shifted_chebyshev_polynomial_t')
+        return grad_x, grad_n
+
+
+class SpecialShiftedChebyshevPolynomialTBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_t.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'shifted_chebyshev_polynomial_t')
+        return grad_n
+
+
+class SpecialShiftedChebyshevPolynomialTBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_t.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'shifted_chebyshev_polynomial_t')
+        return grad_x
+
+
+class SpecialShiftedChebyshevPolynomialUBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_u'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'shifted_chebyshev_polynomial_u')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'shifted_chebyshev_polynomial_u')
+        return grad_x, grad_n
+
+
+class SpecialShiftedChebyshevPolynomialUBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_u.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'shifted_chebyshev_polynomial_u')
+        return grad_n
+
+
+class SpecialShiftedChebyshevPolynomialUBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_u.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'shifted_chebyshev_polynomial_u')
+        return grad_x
+
+
+class SpecialShiftedChebyshevPolynomialVBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_v'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'shifted_chebyshev_polynomial_v')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'shifted_chebyshev_polynomial_v')
+        return grad_x, grad_n
+
+
+class SpecialShiftedChebyshevPolynomialVBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_v.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'shifted_chebyshev_polynomial_v')
+        return grad_n
+
+
+class SpecialShiftedChebyshevPolynomialVBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_v.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'shifted_chebyshev_polynomial_v')
+        return grad_x
+
+
+class SpecialShiftedChebyshevPolynomialWBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_w'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'shifted_chebyshev_polynomial_w')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'shifted_chebyshev_polynomial_w')
+        return grad_x, grad_n
+
+
+class SpecialShiftedChebyshevPolynomialWBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_w.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'shifted_chebyshev_polynomial_w')
+        return grad_n
+
+
+class SpecialShiftedChebyshevPolynomialWBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_shifted_chebyshev_polynomial_w.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'shifted_chebyshev_polynomial_w')
+        return grad_x
+
+
+class SpecialHermitePolynomialHBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_hermite_polynomial_h'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'hermite_polynomial_h')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'hermite_polynomial_h')
+        return grad_x, grad_n
+
+
+class SpecialHermitePolynomialHBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_hermite_polynomial_h.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'hermite_polynomial_h')
+        return grad_n
+
+
+class SpecialHermitePolynomialHBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_hermite_polynomial_h.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'hermite_polynomial_h')
+        return grad_x
+
+
+class SpecialHermitePolynomialHeBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_hermite_polynomial_he'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'hermite_polynomial_he')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'hermite_polynomial_he')
+        return grad_x, grad_n
+
+
+class SpecialHermitePolynomialHeBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_hermite_polynomial_he.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'hermite_polynomial_he')
+        return grad_n
+
+
+class SpecialHermitePolynomialHeBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_hermite_polynomial_he.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'hermite_polynomial_he')
+        return grad_x
+
+
+class SpecialLaguerrePolynomialLBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_laguerre_polynomial_l'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'laguerre_polynomial_l')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'laguerre_polynomial_l')
+        return grad_x, grad_n
+
+
+class SpecialLaguerrePolynomialLBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_laguerre_polynomial_l.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'laguerre_polynomial_l')
+        return grad_n
+
+
+class SpecialLaguerrePolynomialLBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_laguerre_polynomial_l.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'laguerre_polynomial_l')
+        return grad_x
+
+
+class SpecialLegendrePolynomialPBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::special_legendre_polynomial_p'
+
+    def backward(node, grad, edges):
+        grad_x = None
+        if edges[0] is not None:
+            refuse(node, 'x', 'legendre_polynomial_p')
+        grad_n = None
+        if edges[1] is not None:
+            refuse(node, 'n', 'legendre_polynomial_p')
+        return grad_x, grad_n
+
+
+class SpecialLegendrePolynomialPBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::special_legendre_polynomial_p.x_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'n', 'legendre_polynomial_p')
+        return grad_n
+
+
+class SpecialLegendrePolynomialPBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::special_legendre_polynomial_p.n_scalar'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'x', 'legendre_polynomial_p')
+        return grad_x
+
+
 class WhereBackward0(Node):
     __slots__ = ('condition', 'condition_version', 'metas')
     op_name = 'aten::where.self'
@@ -1352,6 +3412,468 @@ class AddcmulBackward0(Node):
         node.tensor1 = FREED
 
 
+class LerpBackward1(Node):
+    __slots__ = ('weight', 'weight_version', 'end', 'end_version', 'self', 'self_version', 'metas')
+    op_name = 'aten::lerp.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            weight = node.weight
+            s = weight.storage
+            if (weight.ver if s is None else s.ver) != node.weight_version:
+                spoiled(node, 'weight', weight, node.weight_version)
+            grad_self = grad * conj(1 - weight)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_end = None
+        if edges[1] is not None:
+            weight = node.weight
+            s = weight.storage
+            if (weight.ver if s is None else s.ver) != node.weight_version:
+                spoiled(node, 'weight', weight, node.weight_version)
+            grad_end = grad * conj(weight)
+            metas = node.metas
+            if metas is not None:
+                grad_end = fit(grad_end, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            end = node.end
+            s = end.storage
+            if (end.ver if s is None else s.ver) != node.end_version:
+                spoiled(node, 'end', end, node.end_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_weight = grad * conj(end - self)
+            metas = node.metas
+            if metas is not None:
+                grad_weight = fit(grad_weight, metas[2])
+        return grad_self, grad_end, grad_weight
+
+    def release(node):
+        node.weight = FREED
+        node.end = FREED
+        node.self = FREED
+
+
+class AddcdivBackward0(Node):
+    __slots__ = ('tensor2', 'tensor2_version', 'value', 'tensor1', 'tensor1_version', 'metas')
+    op_name = 'aten::addcdiv'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = grad
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_tensor1 = None
+        if edges[1] is not None:
+            tensor2 = node.tensor2
+            s = tensor2.storage
+            if (tensor2.ver if s is None else s.ver) != node.tensor2_version:
+                spoiled(node, 'tensor2', tensor2, node.tensor2_version)
+            value = node.value
+            grad_tensor1 = grad * conj(value / tensor2)
+            metas = node.metas
+            if metas is not None:
+                grad_tensor1 = fit(grad_tensor1, metas[1])
+        grad_tensor2 = None
+        if edges[2] is not None:
+            tensor1 = node.tensor1
+            s = tensor1.storage
+            if (tensor1.ver if s is None else s.ver) != node.tensor1_version:
+                spoiled(node, 'tensor1', tensor1, node.tensor1_version)
+            tensor2 = node.tensor2
+            s = tensor2.storage
+            if (tensor2.ver if s is None else s.ver) != node.tensor2_version:
+                spoiled(node, 'tensor2', tensor2, node.tensor2_version)
+            value = node.value
+            grad_tensor2 = -grad * conj(value * tensor1 / (tensor2 * tensor2))
+            metas = node.metas
+            if metas is not None:
+                grad_tensor2 = fit(grad_tensor2, metas[2])
+        return grad_self, grad_tensor1, grad_tensor2
+
+    def release(node):
+        node.tensor2 = FREED
+        node.tensor1 = FREED
+
+
+class AngleBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::angle'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = angle_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SgnBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::sgn'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = sgn_grad(grad, self, result)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class ConjPhysicalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::conj_physical'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = conj(grad)
+        return grad_self
+
+
+class ComplexBackward0(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::complex'
+
+    def backward(node, grad, edges):
+        grad_real = None
+        if edges[0] is not None:
+            grad_real = real_part(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_real = fit(grad_real, metas[0])
+        grad_imag = None
+        if edges[1] is not None:
+            grad_imag = imag_part(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_imag = fit(grad_imag, metas[1])
+        return grad_real, grad_imag
+
+
+class PolarBackward0(Node):
+    __slots__ = ('angle', 'angle_version', 'result', 'metas')
+    op_name = 'aten::polar'
+
+    def backward(node, grad, edges):
+        grad_abs = None
+        if edges[0] is not None:
+            angle = node.angle
+            s = angle.storage
+            if (angle.ver if s is None else s.ver) != node.angle_version:
+                spoiled(node, 'angle', angle, node.angle_version)
+            grad_abs = real_part(grad * polar_unit(angle))
+            metas = node.metas
+            if metas is not None:
+                grad_abs = fit(grad_abs, metas[0])
+        grad_angle = None
+        if edges[1] is not None:
+            result = node.result.tensor(node, 'result')
+            grad_angle = real_part(grad * conj(result * 1j))
+            metas = node.metas
+            if metas is not None:
+                grad_angle = fit(grad_angle, metas[1])
+        return grad_abs, grad_angle
+
+    def release(node):
+        node.angle = FREED
+        node.result = FREED_OUTPUT
+
+
+class ViewAsRealCopyBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::view_as_real_copy'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = view_as_complex(grad)
+        return grad_self
+
+
+class ViewAsComplexCopyBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::view_as_complex_copy'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = view_as_real(grad)
+        return grad_self
+
+
+class EluBackward0(Node):
+    __slots__ = ('self', 'self_version', 'alpha', 'input_scale', 'scale', 'metas')
+    op_name = 'aten::elu'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        alpha = node.alpha
+        input_scale = node.input_scale
+        scale = node.scale
+        grad_self = elu_backward(grad, alpha, scale, input_scale, False, self)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class LeakyReluBackward0(Node):
+    __slots__ = ('self', 'self_version', 'negative_slope', 'metas')
+    op_name = 'aten::leaky_relu'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        negative_slope = node.negative_slope
+        grad_self = leaky_relu_backward(grad, self, negative_slope, False)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class HardtanhBackward0(Node):
+    __slots__ = ('self', 'self_version', 'max_val', 'min_val', 'metas')
+    op_name = 'aten::hardtanh'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        max_val = node.max_val
+        min_val = node.min_val
+        grad_self = hardtanh_backward(grad, self, min_val, max_val)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class HardsigmoidBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::hardsigmoid'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = hardsigmoid_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class HardswishBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::hardswish'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = hardswish_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class HardshrinkBackward0(Node):
+    __slots__ = ('self', 'self_version', 'lambd', 'metas')
+    op_name = 'aten::hardshrink'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        lambd = node.lambd
+        grad_self = hardshrink_backward(grad, self, lambd)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SoftshrinkBackward0(Node):
+    __slots__ = ('self', 'self_version', 'lambd', 'metas')
+    op_name = 'aten::softshrink'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        lambd = node.lambd
+        grad_self = softshrink_backward(grad, self, lambd)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SoftplusBackward0(Node):
+    __slots__ = ('self', 'self_version', 'beta', 'threshold', 'metas')
+    op_name = 'aten::softplus'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        beta = node.beta
+        threshold = node.threshold
+        grad_self = softplus_backward(grad, self, beta, threshold)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class SiluBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::silu'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = silu_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class MishBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::mish'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = mish_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class ThresholdBackward0(Node):
+    __slots__ = ('self', 'self_version', 'threshold', 'metas')
+    op_name = 'aten::threshold'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        threshold = node.threshold
+        grad_self = threshold_backward(grad, self, threshold)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class GluBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim')
+    op_name = 'aten::glu'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        dim = node.dim
+        grad_self = glu_backward(grad, self, dim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class LogSigmoidForwardBackward0(Node):
+    __slots__ = ('self', 'self_version', 'buffer', 'buffer_version')
+    op_name = 'aten::log_sigmoid_forward'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        buffer = check_saved(node, 'buffer', node.buffer, node.buffer_version)
+        grad_self = log_sigmoid_backward(grad, self, buffer)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.buffer = FREED
+
+
 class ThresholdBackwardBackward0(Node):
     __slots__ = ('self', 'self_version', 'threshold', 'metas')
     op_name = 'aten::threshold_backward'
@@ -1405,7 +3927,7 @@ class SigmoidBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(grad_output * (1 - 2 * output))
+            grad_output = conj(grad) * grad_output * (1 - 2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -1441,7 +3963,7 @@ class TanhBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(-2 * output * grad_output)
+            grad_output = conj(grad) * grad_output * (-2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -1845,6 +4367,220 @@ class CumsumBackward0(Node):
         return grad_self
 
 
+class AminmaxBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'max', 'min', 'count')
+    op_name = 'aten::aminmax'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        max = node.max.tensor(node, 'max')
+        min = node.min.tensor(node, 'min')
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = aminmax_grad(grads, self, min, max, dim, keepdim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.max = FREED_OUTPUT
+        node.min = FREED_OUTPUT
+
+
+class LinalgVectorNormBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'keepdim', 'ord', 'result', 'metas')
+    op_name = 'aten::linalg_vector_norm'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        keepdim = node.keepdim
+        ord = node.ord
+        grad_self = vector_norm_grad(grad, self.to(grad.dtype), result, ord, dim, keepdim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CumprodBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result', 'metas')
+    op_name = 'aten::cumprod'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = cumprod_grad(grad, conj(self).to(grad.dtype), conj(result), dim)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LogcumsumexpBackward0(Node):
+    __slots__ = ('self', 'self_version', 'dim', 'result')
+    op_name = 'aten::logcumsumexp'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        dim = node.dim
+        grad_self = logcumsumexp_grad(grad, self, result, dim)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class CummaxBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummax'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class CumminBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::cummin'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = cumulative_extreme_grad(grad, self_shape, dim, indices)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class MedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::median'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class MedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::median.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class NanmedianBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result')
+    op_name = 'aten::nanmedian'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = shared_grad(grad, self, result, None, False)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class NanmedianBackward1(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::nanmedian.dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class ModeBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::mode'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
 class SoftmaxBackward0(Node):
     __slots__ = ('self_dtype', 'dim', 'result')
     op_name = 'aten::_softmax'
@@ -2119,6 +4855,138 @@ class MseLossBackwardBackward0(Node):
         node.grad_output = FREED
 
 
+class BinaryCrossEntropyBackward0(Node):
+    __slots__ = ('self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_target_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight
+
+    def release(node):
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class BinaryCrossEntropyWithLogitsBackward0(Node):
+    __slots__ = ('pos_weight', 'pos_weight_version', 'self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy_with_logits'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_with_logits_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_with_logits_target_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        grad_pos_weight = None
+        if edges[3] is not None:
+            refuse(node, 'pos_weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight, grad_pos_weight
+
+    def release(node):
+        node.pos_weight = FREED
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class EmbeddingBackward0(Node):
+    __slots__ = ('indices', 'indices_version', 'weight_shape', 'padding_idx', 'scale_grad_by_freq')
+    op_name = 'aten::embedding'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = node.indices
+        s = indices.storage
+        if (indices.ver if s is None else s.ver) != node.indices_version:
+            spoiled(node, 'indices', indices, node.indices_version)
+        weight_shape = node.weight_shape
+        padding_idx = node.padding_idx
+        scale_grad_by_freq = node.scale_grad_by_freq
+        grad_weight = embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        return grad_weight
+
+    def release(node):
+        node.indices = FREED
+
+
+class EmbeddingRenormBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::embedding_renorm_'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'the rows of an embedding are limited outside of the recorded computation')
+        return grad_self
+
+
 class NativeDropoutBackward0(Node):
     __slots__ = ('p', 'train', 'result1', 'result1_version')
     op_name = 'aten::native_dropout'
@@ -2158,6 +5026,788 @@ class NativeDropoutBackwardBackward0(Node):
 
     def release(node):
         node.mask = FREED
+
+
+class NativeLayerNormBackward0(Node):
+    __slots__ = ('bias', 'bias_version', 'input', 'input_version', 'weight', 'weight_version', 'eps', 'normalized_shape', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_layer_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            bias = check_optional(node, 'bias', node.bias, node.bias_version)
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            eps = node.eps
+            normalized_shape = node.normalized_shape
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.bias = FREED
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class NativeGroupNormBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'C', 'HxW', 'N', 'eps', 'group', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    op_name = 'aten::native_group_norm'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            C = node.C
+            HxW = node.HxW
+            N = node.N
+            eps = node.eps
+            group = node.group
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = group_norm_grad(grad, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+        node.result1 = FREED
+        node.result2 = FREED
+
+
+class ConvolutionBackward0(Node):
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'dilation', 'groups', 'output_padding', 'padding', 'stride', 'transposed', 'metas')
+    op_name = 'aten::convolution'
+
+    def backward(node, grad, edges):
+        grad_input = grad_weight = grad_bias = None
+        if edges[0] is not None or edges[1] is not None or edges[2] is not None:
+            input = node.input
+            s = input.storage
+            if (input.ver if s is None else s.ver) != node.input_version:
+                spoiled(node, 'input', input, node.input_version)
+            weight = node.weight
+            s = weight.storage
+            if (weight.ver if s is None else s.ver) != node.weight_version:
+                spoiled(node, 'weight', weight, node.weight_version)
+            dilation = node.dilation
+            groups = node.groups
+            output_padding = node.output_padding
+            padding = node.padding
+            stride = node.stride
+            transposed = node.transposed
+            grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
+            grad_input, grad_weight, grad_bias = convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_input is not None: grad_input = fit(grad_input, metas[0])
+                if grad_weight is not None: grad_weight = fit(grad_weight, metas[1])
+                if grad_bias is not None: grad_bias = fit(grad_bias, metas[2])
+        return grad_input, grad_weight, grad_bias
+
+    def release(node):
+        node.input = FREED
+        node.weight = FREED
+
+
+class Im2colBackward0(Node):
+    __slots__ = ('self_shape', 'dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::im2col'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = col2im(grad, self_shape[-2:], kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class Col2imBackward0(Node):
+    __slots__ = ('dilation', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::col2im'
+    unary = True
+
+    def backward(node, grad, edges):
+        dilation = node.dilation
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = im2col(grad, kernel_size, dilation, padding, stride)
+        return grad_self
+
+
+class MaxPool2dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool2d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class MaxPool3dWithIndicesBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::max_pool3d_with_indices'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool2d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version', 'ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride')
+    op_name = 'aten::avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        ceil_mode = node.ceil_mode
+        count_include_pad = node.count_include_pad
+        divisor_override = node.divisor_override
+        kernel_size = node.kernel_size
+        padding = node.padding
+        stride = node.stride
+        grad_self = avg_pool3d_backward(grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AvgPool2dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool2d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AvgPool3dBackwardBackward0(Node):
+    __slots__ = ('ceil_mode', 'count_include_pad', 'divisor_override', 'kernel_size', 'padding', 'stride', 'metas')
+    op_name = 'aten::avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            ceil_mode = node.ceil_mode
+            count_include_pad = node.count_include_pad
+            divisor_override = node.divisor_override
+            kernel_size = node.kernel_size
+            padding = node.padding
+            stride = node.stride
+            grad_grad_output = avg_pool3d(grad, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool2dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool2d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool3dBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::_adaptive_avg_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = adaptive_avg_pool3d_backward(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class AdaptiveAvgPool2dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool2d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool2d(grad, grad_output_shape[-2:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveAvgPool3dBackwardBackward0(Node):
+    __slots__ = ('grad_output_shape', 'metas')
+    op_name = 'aten::_adaptive_avg_pool3d_backward'
+
+    def backward(node, grad, edges):
+        grad_grad_output = None
+        if edges[0] is not None:
+            grad_output_shape = node.grad_output_shape
+            grad_grad_output = adaptive_avg_pool3d(grad, grad_output_shape[-3:])
+            metas = node.metas
+            if metas is not None:
+                grad_grad_output = fit(grad_grad_output, metas[0])
+        grad_self = None
+        if edges[1] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[1])
+        return grad_grad_output, grad_self
+
+
+class AdaptiveMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class AdaptiveMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version')
+    op_name = 'aten::adaptive_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool2dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 2)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class FractionalMaxPool3dBackward0(Node):
+    __slots__ = ('self_shape', 'result1', 'result1_version', 'metas')
+    op_name = 'aten::fractional_max_pool3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        result1 = check_saved(node, 'result1', node.result1, node.result1_version)
+        self_shape = node.self_shape
+        grad_self = placed_grad(grad, self_shape, result1, 3)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.result1 = FREED
+
+
+class ConstantPadNdBackward0(Node):
+    __slots__ = ('pad', 'metas')
+    op_name = 'aten::constant_pad_nd'
+    unary = True
+
+    def backward(node, grad, edges):
+        pad = node.pad
+        grad_self = constant_pad_nd(grad, [-n for n in pad])
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+
+class UpsampleNearest1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearest1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::upsample_nearest1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearest2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearest3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearest3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_nearest3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact1dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_nearest_exact1d_backward(grad, output_size, self_shape, scales)
+        return grad_self
+
+
+class UpsampleNearestExact1dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales')
+    op_name = 'aten::_upsample_nearest_exact1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_nearest_exact1d(grad, output_size, scales)
+        return grad_grad_output
+
+
+class UpsampleNearestExact2dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact2d_backward(grad, output_size, self_shape, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact2dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact2d(grad, output_size, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleNearestExact3dBackward0(Node):
+    __slots__ = ('self_shape', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_nearest_exact3d_backward(grad, output_size, self_shape, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleNearestExact3dBackwardBackward0(Node):
+    __slots__ = ('output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_nearest_exact3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_nearest_exact3d(grad, output_size, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLinear1dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_self = upsample_linear1d_backward(grad, output_size, self_shape, align_corners, scales)
+        return grad_self
+
+
+class UpsampleLinear1dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales')
+    op_name = 'aten::upsample_linear1d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales = node.scales
+        grad_grad_output = upsample_linear1d(grad, output_size, align_corners, scales)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bilinear2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleTrilinear3dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_trilinear3d_backward(grad, output_size, self_shape, align_corners, scales_d, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleTrilinear3dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_d', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_trilinear3d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_d = node.scales_d
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_trilinear3d(grad, output_size, align_corners, scales_d, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::upsample_bicubic2d_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBilinear2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bilinear2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBilinear2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bilinear2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bilinear2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleBicubic2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_bicubic2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleBicubic2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_bicubic2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_bicubic2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
+
+
+class UpsampleLanczos2dAaBackward0(Node):
+    __slots__ = ('self_shape', 'align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_self = upsample_lanczos2d_aa_backward(grad, output_size, self_shape, align_corners, scales_h, scales_w)
+        return grad_self
+
+
+class UpsampleLanczos2dAaBackwardBackward0(Node):
+    __slots__ = ('align_corners', 'output_size', 'scales_h', 'scales_w')
+    op_name = 'aten::_upsample_lanczos2d_aa_backward'
+    unary = True
+
+    def backward(node, grad, edges):
+        align_corners = node.align_corners
+        output_size = node.output_size
+        scales_h = node.scales_h
+        scales_w = node.scales_w
+        grad_grad_output = upsample_lanczos2d_aa(grad, output_size, align_corners, scales_h, scales_w)
+        return grad_grad_output
 
 
 class MmBackward0(Node):
@@ -2264,6 +5914,32 @@ class DotBackward0(Node):
         node.self = FREED
 
 
+class VdotBackward0(Node):
+    __slots__ = ('other', 'other_version', 'self', 'self_version')
+    op_name = 'aten::vdot'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            grad_self = conj(grad) * other
+        grad_other = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = grad * self
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
 class AddmmBackward0(Node):
     __slots__ = ('beta', 'mat2', 'mat2_version', 'alpha', 'mat1', 'mat1_version', 'metas')
     op_name = 'aten::addmm'
@@ -2303,6 +5979,528 @@ class AddmmBackward0(Node):
     def release(node):
         node.mat2 = FREED
         node.mat1 = FREED
+
+
+class AddmvBackward0(Node):
+    __slots__ = ('beta', 'vec', 'vec_version', 'alpha', 'mat', 'mat_version', 'metas')
+    op_name = 'aten::addmv'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            beta = node.beta
+            grad_self = scaled(grad, beta)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_mat = None
+        if edges[1] is not None:
+            vec = node.vec
+            s = vec.storage
+            if (vec.ver if s is None else s.ver) != node.vec_version:
+                spoiled(node, 'vec', vec, node.vec_version)
+            alpha = node.alpha
+            grad_mat = scaled(grad.unsqueeze(1) * conj(vec), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_mat = fit(grad_mat, metas[1])
+        grad_vec = None
+        if edges[2] is not None:
+            mat = node.mat
+            s = mat.storage
+            if (mat.ver if s is None else s.ver) != node.mat_version:
+                spoiled(node, 'mat', mat, node.mat_version)
+            alpha = node.alpha
+            grad_vec = scaled(conj(mat).t().mv(grad), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_vec = fit(grad_vec, metas[2])
+        return grad_self, grad_mat, grad_vec
+
+    def release(node):
+        node.vec = FREED
+        node.mat = FREED
+
+
+class BaddbmmBackward0(Node):
+    __slots__ = ('beta', 'batch2', 'batch2_version', 'alpha', 'batch1', 'batch1_version', 'metas')
+    op_name = 'aten::baddbmm'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            beta = node.beta
+            grad_self = scaled(grad, beta)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_batch1 = None
+        if edges[1] is not None:
+            batch2 = node.batch2
+            s = batch2.storage
+            if (batch2.ver if s is None else s.ver) != node.batch2_version:
+                spoiled(node, 'batch2', batch2, node.batch2_version)
+            alpha = node.alpha
+            grad_batch1 = scaled(grad.bmm(conj(batch2).transpose(1, 2)), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_batch1 = fit(grad_batch1, metas[1])
+        grad_batch2 = None
+        if edges[2] is not None:
+            batch1 = node.batch1
+            s = batch1.storage
+            if (batch1.ver if s is None else s.ver) != node.batch1_version:
+                spoiled(node, 'batch1', batch1, node.batch1_version)
+            alpha = node.alpha
+            grad_batch2 = scaled(conj(batch1).transpose(1, 2).bmm(grad), alpha)
+            metas = node.metas
+            if metas is not None:
+                grad_batch2 = fit(grad_batch2, metas[2])
+        return grad_self, grad_batch1, grad_batch2
+
+    def release(node):
+        node.batch2 = FREED
+        node.batch1 = FREED
+
+
+class LinalgCrossBackward0(Node):
+    __slots__ = ('other', 'other_version', 'dim', 'self', 'self_version', 'metas')
+    op_name = 'aten::linalg_cross'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            dim = node.dim
+            grad_self = linalg_cross(conj(other), grad, dim=dim)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_other = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            dim = node.dim
+            grad_other = linalg_cross(grad, conj(self), dim=dim)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
+        return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
+
+
+class LinalgPinvBackward0(Node):
+    __slots__ = ('self', 'self_version', 'result', 'metas')
+    op_name = 'aten::linalg_pinv.atol_rtol_tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        result = node.result.tensor(node, 'result')
+        grad_self = pinv_grad(grad, self, result)
+        metas = node.metas
+        if metas is not None:
+            grad_self = fit(grad_self, metas[0])
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgCholeskyExBackward0(Node):
+    __slots__ = ('upper', 'L')
+    op_name = 'aten::linalg_cholesky_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        L = node.L.tensor(node, 'L')
+        upper = node.upper
+        grad_self = cholesky_grad(grad, L, upper)
+        return grad_self
+
+    def release(node):
+        node.L = FREED_OUTPUT
+
+
+class LinalgLuFactorExBackward0(Node):
+    __slots__ = ('LU', 'pivots', 'pivots_version')
+    op_name = 'aten::linalg_lu_factor_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        LU = node.LU.tensor(node, 'LU')
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        grad_A = lu_factor_grad(grad, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.LU = FREED_OUTPUT
+        node.pivots = FREED
+
+
+class LinalgLdlFactorExBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::linalg_ldl_factor_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'the factors of LDL have no formula; differentiate a solver instead')
+        return grad_self
+
+
+class LinalgLdlSolveBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::linalg_ldl_solve'
+
+    def backward(node, grad, edges):
+        grad_LD = None
+        if edges[0] is not None:
+            refuse(node, 'LD', 'the factors of LDL have no formula; use linalg.solve')
+        grad_B = None
+        if edges[1] is not None:
+            refuse(node, 'B', 'the factors of LDL have no formula; use linalg.solve')
+        return grad_LD, grad_B
+
+
+class LinalgSvdBackward0(Node):
+    __slots__ = ('A', 'A_version', 'S', 'U', 'Vh', 'count')
+    op_name = 'aten::_linalg_svd'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        S = node.S.tensor(node, 'S')
+        U = node.U.tensor(node, 'U')
+        Vh = node.Vh.tensor(node, 'Vh')
+        grad_A = svd_grad(grads, A, U, S, Vh)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.S = FREED_OUTPUT
+        node.U = FREED_OUTPUT
+        node.Vh = FREED_OUTPUT
+
+
+class LinalgEighBackward0(Node):
+    __slots__ = ('A', 'A_version', 'UPLO', 'eigenvalues', 'eigenvectors', 'count')
+    op_name = 'aten::_linalg_eigh'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        eigenvalues = node.eigenvalues.tensor(node, 'eigenvalues')
+        eigenvectors = node.eigenvectors.tensor(node, 'eigenvectors')
+        UPLO = node.UPLO
+        grad_A = eigh_grad(grads, A, UPLO, eigenvalues, eigenvectors)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.eigenvalues = FREED_OUTPUT
+        node.eigenvectors = FREED_OUTPUT
+
+
+class LinalgEigBackward0(Node):
+    __slots__ = ('self_dtype', 'eigenvalues', 'eigenvectors', 'count')
+    op_name = 'aten::linalg_eig'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        eigenvalues = node.eigenvalues.tensor(node, 'eigenvalues')
+        eigenvectors = node.eigenvectors.tensor(node, 'eigenvectors')
+        self_dtype = node.self_dtype
+        grad_self = eig_grad(grads, eigenvalues, eigenvectors, self_dtype.is_complex)
+        return grad_self
+
+    def release(node):
+        node.eigenvalues = FREED_OUTPUT
+        node.eigenvectors = FREED_OUTPUT
+
+
+class LinalgQrBackward0(Node):
+    __slots__ = ('A_shape', 'mode', 'Q', 'R', 'count')
+    op_name = 'aten::linalg_qr'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        Q = node.Q.tensor(node, 'Q')
+        R = node.R.tensor(node, 'R')
+        A_shape = node.A_shape
+        mode = node.mode
+        grad_A = qr_grad(grads, Q, R, mode, A_shape)
+        return grad_A
+
+    def release(node):
+        node.Q = FREED_OUTPUT
+        node.R = FREED_OUTPUT
+
+
+class GeqrfBackward0(Node):
+    __slots__ = ('count',)
+    op_name = 'aten::geqrf'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        refuse(node, 'self', 'reflections have no formula; use linalg.qr')
+        return grad_self
+
+
+class LinalgSolveTriangularBackward0(Node):
+    __slots__ = ('self', 'self_version', 'left', 'unitriangular', 'upper', 'result', 'metas')
+    op_name = 'aten::linalg_solve_triangular'
+
+    def backward(node, grad, edges):
+        grad_self = grad_B = None
+        if edges[0] is not None or edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            result = node.result.tensor(node, 'result')
+            left = node.left
+            unitriangular = node.unitriangular
+            upper = node.upper
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_self, grad_B = solve_triangular_grad(grad, self, result, upper, left, unitriangular, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_B is not None: grad_B = fit(grad_B, metas[1])
+        return grad_self, grad_B
+
+    def release(node):
+        node.self = FREED
+        node.result = FREED_OUTPUT
+
+
+class LuUnpackBackward0(Node):
+    __slots__ = ('LU_data_shape', 'metas', 'count')
+    op_name = 'aten::lu_unpack'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        LU_data_shape = node.LU_data_shape
+        grad_LU_data = lu_unpack_grad(grads, LU_data_shape)
+        metas = node.metas
+        if metas is not None:
+            grad_LU_data = fit(grad_LU_data, metas[0])
+        return grad_LU_data
+
+
+class LinalgMatrixExpBackward0(Node):
+    __slots__ = ('self', 'self_version')
+    op_name = 'aten::linalg_matrix_exp'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_self = matrix_exp_grad(grad, self)
+        return grad_self
+
+    def release(node):
+        node.self = FREED
+
+
+class LinalgDetBackward0(Node):
+    __slots__ = ('A', 'A_version', 'LU', 'LU_version', 'pivots', 'pivots_version', 'result')
+    op_name = 'aten::_linalg_det'
+    unary = True
+
+    def backward(node, grad, edges):
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        LU = check_saved(node, 'LU', node.LU, node.LU_version)
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        result = node.result.tensor(node, 'result')
+        grad_A = det_grad(grad, A, result, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgSlogdetBackward0(Node):
+    __slots__ = ('A', 'A_version', 'LU', 'LU_version', 'pivots', 'pivots_version', 'sign', 'count')
+    op_name = 'aten::_linalg_slogdet'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        A = node.A
+        s = A.storage
+        if (A.ver if s is None else s.ver) != node.A_version:
+            spoiled(node, 'A', A, node.A_version)
+        LU = check_saved(node, 'LU', node.LU, node.LU_version)
+        pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+        sign = node.sign.tensor(node, 'sign')
+        grad_A = slogdet_grad(grads, A, sign, LU, pivots)
+        return grad_A
+
+    def release(node):
+        node.A = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.sign = FREED_OUTPUT
+
+
+class LinalgSolveExBackward0(Node):
+    __slots__ = ('A', 'A_version', 'B', 'B_version', 'left', 'LU', 'LU_version', 'pivots', 'pivots_version', 'result', 'metas')
+    op_name = 'aten::_linalg_solve_ex'
+
+    def backward(node, grad, edges):
+        grad_A = grad_B = None
+        if edges[0] is not None or edges[1] is not None:
+            A = node.A
+            s = A.storage
+            if (A.ver if s is None else s.ver) != node.A_version:
+                spoiled(node, 'A', A, node.A_version)
+            B = node.B
+            s = B.storage
+            if (B.ver if s is None else s.ver) != node.B_version:
+                spoiled(node, 'B', B, node.B_version)
+            LU = check_saved(node, 'LU', node.LU, node.LU_version)
+            pivots = check_saved(node, 'pivots', node.pivots, node.pivots_version)
+            result = node.result.tensor(node, 'result')
+            left = node.left
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_A, grad_B = solve_grad(grad, A, B, result, LU, pivots, left, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_A is not None: grad_A = fit(grad_A, metas[0])
+                if grad_B is not None: grad_B = fit(grad_B, metas[1])
+        return grad_A, grad_B
+
+    def release(node):
+        node.A = FREED
+        node.B = FREED
+        node.LU = FREED
+        node.pivots = FREED
+        node.result = FREED_OUTPUT
+
+
+class LinalgInvExBackward0(Node):
+    __slots__ = ('inverse',)
+    op_name = 'aten::linalg_inv_ex'
+    unary = True
+
+    def backward(node, grad, edges):
+        inverse = node.inverse.tensor(node, 'inverse')
+        grad_A = inverse_grad(grad, inverse)
+        return grad_A
+
+    def release(node):
+        node.inverse = FREED_OUTPUT
+
+
+class LinalgLstsqBackward0(Node):
+    __slots__ = ('b', 'b_version', 'self', 'self_version', 'solution', 'metas', 'count')
+    op_name = 'aten::linalg_lstsq'
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        grad_self = grad_b = None
+        if edges[0] is not None or edges[1] is not None:
+            b = node.b
+            s = b.storage
+            if (b.ver if s is None else s.ver) != node.b_version:
+                spoiled(node, 'b', b, node.b_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            solution = node.solution.tensor(node, 'solution')
+            grad_input_mask = (edges[0] is not None, edges[1] is not None,)
+            grad_self, grad_b = lstsq_grad(grads, self, b, solution, grad_input_mask)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_b is not None: grad_b = fit(grad_b, metas[1])
+        return grad_self, grad_b
+
+    def release(node):
+        node.b = FREED
+        node.self = FREED
+        node.solution = FREED_OUTPUT
+
+
+class FftR2cBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'normalization', 'onesided')
+    op_name = 'aten::_fft_r2c'
+    unary = True
+
+    def backward(node, grad, edges):
+        self_shape = node.self_shape
+        dim = node.dim
+        normalization = node.normalization
+        onesided = node.onesided
+        grad_self = fft_r2c_grad(grad, dim, normalization, onesided, self_shape[dim[-1]])
+        return grad_self
+
+
+class FftC2rBackward0(Node):
+    __slots__ = ('dim', 'normalization')
+    op_name = 'aten::_fft_c2r'
+    unary = True
+
+    def backward(node, grad, edges):
+        dim = node.dim
+        normalization = node.normalization
+        grad_self = fft_c2r_grad(grad, dim, normalization)
+        return grad_self
+
+
+class FftC2cBackward0(Node):
+    __slots__ = ('dim', 'forward', 'normalization')
+    op_name = 'aten::_fft_c2c'
+    unary = True
+
+    def backward(node, grad, edges):
+        dim = node.dim
+        forward = node.forward
+        normalization = node.normalization
+        grad_self = fft_c2c_grad(grad, dim, normalization, forward)
+        return grad_self
 
 
 class ViewBackward0(Node):
@@ -2551,6 +6749,146 @@ class RepeatBackward0(Node):
         return grad_self
 
 
+class SliceScatterBackward0(Node):
+    __slots__ = ('dim', 'end', 'start', 'step', 'src_shape', 'metas')
+    op_name = 'aten::slice_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_self = slice_scatter(grad, grad.new_zeros(()).expand(slice(grad, dim, start, end, step).shape), dim, start, end, step)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_src = sum_to(slice(grad, dim, start, end, step), src_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class SelectScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim', 'index', 'metas')
+    op_name = 'aten::select_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            index = node.index
+            grad_self = select_scatter(grad, grad.new_zeros(src_shape), dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim = node.dim
+            index = node.index
+            grad_src = grad.select(dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class DiagonalScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim1', 'dim2', 'offset', 'metas')
+    op_name = 'aten::diagonal_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_self = diagonal_scatter(grad, grad.new_zeros(src_shape), offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_src = grad.diagonal(offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class AsStridedScatterBackward0(Node):
+    __slots__ = ('self_geometry', 'src_shape', 'size', 'storage_offset', 'stride', 'metas')
+    op_name = 'aten::as_strided_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self_geometry = node.self_geometry
+            src_shape = node.src_shape
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_self = as_strided_scatter(laid_out(grad, self_geometry), grad.new_zeros(src_shape), size, stride, storage_offset)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            self_geometry = node.self_geometry
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_src = as_strided(laid_out(grad, self_geometry), size, stride, storage_offset).contiguous()
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class UnsafeSplitBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_size', 'count')
+    op_name = 'aten::unsafe_split.Tensor'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_size = node.split_size
+        grad_self = split_grad(grads, self_shape, split_sizes_of(self_shape, split_size, dim), dim)
+        return grad_self
+
+
+class UnsafeSplitWithSizesBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_sizes', 'count')
+    op_name = 'aten::unsafe_split_with_sizes'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_sizes = node.split_sizes
+        grad_self = split_grad(grads, self_shape, split_sizes, dim)
+        return grad_self
+
+
 class CloneBackward0(Node):
     __slots__ = ()
     op_name = 'aten::clone'
@@ -2686,6 +7024,26 @@ class MaskedFillBackward1(Node):
 
     def release(node):
         node.mask = FREED
+
+
+class CopyBackward1(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::copy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            grad_src = grad
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
 
 
 class IndexBackward0(Node):
@@ -2883,38 +7241,6 @@ class IndexAddBackward0(Node):
         node.index = FREED
 
 
-class TopkBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::topk'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
-class SortBackward0(Node):
-    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
-    op_name = 'aten::sort.stable'
-    unary = True
-
-    def backward(node, grad, edges):
-        indices = check_saved(node, 'indices', node.indices, node.indices_version)
-        self_shape = node.self_shape
-        dim = node.dim
-        grad_self = selected_grad(grad, self_shape, dim, indices, True)
-        return grad_self
-
-    def release(node):
-        node.indices = FREED
-
-
 class CatBackward0(Node):
     __slots__ = ('tensors_shapes', 'dim', 'metas')
     op_name = 'aten::cat'
@@ -2960,6 +7286,122 @@ class TriuBackward0(Node):
         diagonal = node.diagonal
         grad_self = grad.triu(diagonal)
         return grad_self
+
+
+class TopkBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::topk'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class SortBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'indices', 'indices_version')
+    op_name = 'aten::sort.stable'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        grad_self = selected_grad(grad, self_shape, dim, indices, True)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class KthvalueBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'keepdim', 'indices', 'indices_version')
+    op_name = 'aten::kthvalue'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = check_saved(node, 'indices', node.indices, node.indices_version)
+        self_shape = node.self_shape
+        dim = node.dim
+        keepdim = node.keepdim
+        grad_self = selected_grad(grad, self_shape, dim, indices, keepdim)
+        return grad_self
+
+    def release(node):
+        node.indices = FREED
+
+
+class Unique2Backward0(Node):
+    __slots__ = ()
+    op_name = 'aten::_unique2'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
+        return grad_self
+
+
+class UniqueDimBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_dim'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the slices')
+        return grad_self
+
+
+class UniqueConsecutiveBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::unique_consecutive'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'use index_select with the places of the values')
+        return grad_self
+
+
+class ScatterReduceBackward0(Node):
+    __slots__ = ('index', 'index_version', 'self', 'self_version', 'src', 'src_version', 'dim', 'include_self', 'reduce', 'result', 'metas')
+    op_name = 'aten::scatter_reduce.two'
+
+    def backward(node, grad, edges):
+        grad_self = grad_src = None
+        if edges[0] is not None or edges[1] is not None:
+            index = node.index
+            s = index.storage
+            if (index.ver if s is None else s.ver) != node.index_version:
+                spoiled(node, 'index', index, node.index_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            src = node.src
+            s = src.storage
+            if (src.ver if s is None else s.ver) != node.src_version:
+                spoiled(node, 'src', src, node.src_version)
+            result = node.result.tensor(node, 'result')
+            dim = node.dim
+            include_self = node.include_self
+            reduce = node.reduce
+            grad_self, grad_src = scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_src is not None: grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+    def release(node):
+        node.index = FREED
+        node.self = FREED
+        node.src = FREED
+        node.result = FREED_OUTPUT
 
 
 class UniformBackward0(Node):
@@ -3020,6 +7462,147 @@ class BernoulliBackward2(Node):
     def backward(node, grad, edges):
         grad_self = zeros_like(grad)
         return grad_self
+
+
+class RandomBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::random_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class RandomBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::random_.to'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class CauchyBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::cauchy_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class LogNormalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::log_normal_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class ExponentialBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::exponential_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class GeometricBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::geometric_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class BernoulliBackward3(Node):
+    __slots__ = ('p_shape', 'metas')
+    op_name = 'aten::bernoulli_.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_p = None
+        if edges[1] is not None:
+            p_shape = node.p_shape
+            grad_p = sum_to(zeros_like(grad), p_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_p = fit(grad_p, metas[1])
+        return grad_self, grad_p
+
+
+class PoissonBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::poisson'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalFunctionalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::normal_functional'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.Tensor_float'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_mean = zeros_like(grad)
+        return grad_mean
+
+
+class NormalBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.float_Tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_std = zeros_like(grad)
+        return grad_std
+
+
+class NormalBackward3(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::normal.Tensor_Tensor'
+
+    def backward(node, grad, edges):
+        grad_mean = None
+        if edges[0] is not None:
+            grad_mean = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_mean = fit(grad_mean, metas[0])
+        grad_std = None
+        if edges[1] is not None:
+            grad_std = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_std = fit(grad_std, metas[1])
+        return grad_mean, grad_std
 
 
 def kernel_of_abs(op):
@@ -4510,6 +9093,1427 @@ def kernel_of_gelu_(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::gelu_'
+    return kernel
+
+
+def kernel_of_acos(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = AcosBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::acos'
+    return kernel
+
+
+def kernel_of_acos_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::acos_', self, tracked)
+        node = AcosBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::acos_'
+    return kernel
+
+
+def kernel_of_acosh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = AcoshBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::acosh'
+    return kernel
+
+
+def kernel_of_acosh_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::acosh_', self, tracked)
+        node = AcoshBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::acosh_'
+    return kernel
+
+
+def kernel_of_asin(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = AsinBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::asin'
+    return kernel
+
+
+def kernel_of_asin_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::asin_', self, tracked)
+        node = AsinBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::asin_'
+    return kernel
+
+
+def kernel_of_asinh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = AsinhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::asinh'
+    return kernel
+
+
+def kernel_of_asinh_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::asinh_', self, tracked)
+        node = AsinhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::asinh_'
+    return kernel
+
+
+def kernel_of_atan(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = AtanBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::atan'
+    return kernel
+
+
+def kernel_of_atan_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::atan_', self, tracked)
+        node = AtanBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::atan_'
+    return kernel
+
+
+def kernel_of_atanh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = AtanhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::atanh'
+    return kernel
+
+
+def kernel_of_atanh_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::atanh_', self, tracked)
+        node = AtanhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::atanh_'
+    return kernel
+
+
+def kernel_of_cosh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = CoshBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cosh'
+    return kernel
+
+
+def kernel_of_cosh_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::cosh_', self, tracked)
+        node = CoshBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cosh_'
+    return kernel
+
+
+def kernel_of_sinh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SinhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::sinh'
+    return kernel
+
+
+def kernel_of_sinh_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::sinh_', self, tracked)
+        node = SinhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::sinh_'
+    return kernel
+
+
+def kernel_of_tan(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = TanBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::tan'
+    return kernel
+
+
+def kernel_of_tan_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::tan_', self, tracked)
+        node = TanBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::tan_'
+    return kernel
+
+
+def kernel_of_exp2(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = Exp2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::exp2'
+    return kernel
+
+
+def kernel_of_exp2_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::exp2_', self, tracked)
+        node = Exp2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::exp2_'
+    return kernel
+
+
+def kernel_of_log2(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = Log2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::log2'
+    return kernel
+
+
+def kernel_of_log2_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::log2_', self, tracked)
+        node = Log2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::log2_'
+    return kernel
+
+
+def kernel_of_log10(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = Log10Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::log10'
+    return kernel
+
+
+def kernel_of_log10_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::log10_', self, tracked)
+        node = Log10Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::log10_'
+    return kernel
+
+
+def kernel_of_square(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SquareBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::square'
+    return kernel
+
+
+def kernel_of_square_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::square_', self, tracked)
+        node = SquareBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::square_'
+    return kernel
+
+
+def kernel_of_frac(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = FracBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::frac'
+    return kernel
+
+
+def kernel_of_frac_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::frac_', self, tracked)
+        node = FracBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::frac_'
+    return kernel
+
+
+def kernel_of_erfc(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = ErfcBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::erfc'
+    return kernel
+
+
+def kernel_of_erfc_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::erfc_', self, tracked)
+        node = ErfcBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::erfc_'
+    return kernel
+
+
+def kernel_of_deg2rad(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = Deg2radBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::deg2rad'
+    return kernel
+
+
+def kernel_of_deg2rad_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::deg2rad_', self, tracked)
+        node = Deg2radBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::deg2rad_'
+    return kernel
+
+
+def kernel_of_rad2deg(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = Rad2degBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::rad2deg'
+    return kernel
+
+
+def kernel_of_rad2deg_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::rad2deg_', self, tracked)
+        node = Rad2degBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::rad2deg_'
+    return kernel
+
+
+def kernel_of_sinc(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SincBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::sinc'
+    return kernel
+
+
+def kernel_of_sinc_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::sinc_', self, tracked)
+        node = SincBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::sinc_'
+    return kernel
+
+
+def kernel_of_nan_to_num(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, nan, posinf, neginf):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, nan, posinf, neginf)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, nan, posinf, neginf)
+        node = NanToNumBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, nan, posinf, neginf)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nan_to_num'
+    return kernel
+
+
+def kernel_of_nan_to_num_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, nan, posinf, neginf):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, nan, posinf, neginf)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, nan, posinf, neginf)
+        if self.dtype.category < FLOAT:
+            return call(below, self, nan, posinf, neginf)
+        admit('aten::nan_to_num_', self, tracked)
+        node = NanToNumBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self, nan, posinf, neginf)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::nan_to_num_'
+    return kernel
+
+
+def kernel_of_round_decimals(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, decimals):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, decimals)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, decimals)
+        node = RoundBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, decimals)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::round.decimals'
+    return kernel
+
+
+def kernel_of_round__decimals(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, decimals):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, decimals)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, decimals)
+        if self.dtype.category < FLOAT:
+            return call(below, self, decimals)
+        admit('aten::round_.decimals', self, tracked)
+        node = RoundBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, decimals)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::round_.decimals'
+    return kernel
+
+
+def kernel_of_frexp_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = FrexpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result_0, result_1 = result
+        node.exponent = result_1
+        node.exponent_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::frexp.Tensor'
     return kernel
 
 
@@ -7042,6 +13046,4583 @@ def kernel_of_bitwise_xor__Scalar(op):
     return kernel
 
 
+def kernel_of_copysign_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = CopysignBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        if tracks_self:
+            node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::copysign.Tensor'
+    return kernel
+
+
+def kernel_of_copysign_Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        node = CopysignBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::copysign.Scalar'
+    return kernel
+
+
+def kernel_of_copysign__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::copysign_.Tensor', self, tracked)
+        node = CopysignBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            t = original(self)
+            node.self = t
+            node.self_version = t.version()
+        call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        if tracks_self:
+            node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::copysign_.Tensor'
+    return kernel
+
+
+def kernel_of_copysign__Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::copysign_.Scalar', self, tracked)
+        node = CopysignBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self, other)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::copysign_.Scalar'
+    return kernel
+
+
+def kernel_of_fmod_Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        node = FmodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, other)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fmod.Scalar'
+    return kernel
+
+
+def kernel_of_fmod_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = FmodBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fmod.Tensor'
+    return kernel
+
+
+def kernel_of_fmod__Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::fmod_.Scalar', self, tracked)
+        node = FmodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, other)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::fmod_.Scalar'
+    return kernel
+
+
+def kernel_of_fmod__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::fmod_.Tensor', self, tracked)
+        node = FmodBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            t = original(self)
+            node.self = t
+            node.self_version = t.version()
+        call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::fmod_.Tensor'
+    return kernel
+
+
+def kernel_of_fmax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = FmaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fmax'
+    return kernel
+
+
+def kernel_of_fmin(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = FminBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fmin'
+    return kernel
+
+
+def kernel_of_hypot(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = HypotBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::hypot'
+    return kernel
+
+
+def kernel_of_hypot_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::hypot_', self, tracked)
+        node = HypotBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            t = original(self)
+            node.self = t
+            node.self_version = t.version()
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::hypot_'
+    return kernel
+
+
+def kernel_of_gcd_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::gcd_', self, tracked)
+        node = GcdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, other)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::gcd_'
+    return kernel
+
+
+def kernel_of_lcm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::lcm_', self, tracked)
+        node = LcmBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, other)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::lcm_'
+    return kernel
+
+
+def kernel_of_nextafter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = NextafterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        result = call(below, self, other)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nextafter'
+    return kernel
+
+
+def kernel_of_nextafter_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::nextafter_', self, tracked)
+        node = NextafterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        call(below, self, other)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::nextafter_'
+    return kernel
+
+
+def kernel_of_heaviside(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, values):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, values)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if values.view_of is not None: refresh(values)
+        tracks_values = values.gmask & enabled
+        tracked = tracks_self | tracks_values
+        if not tracked:
+            return call(below, self, values)
+        node = HeavisideBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (values.node or values) if tracks_values else None)
+        result = call(below, self, values)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::heaviside'
+    return kernel
+
+
+def kernel_of_heaviside_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, values):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, values)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if values.view_of is not None: refresh(values)
+        tracks_values = values.gmask & enabled
+        tracked = tracks_self | tracks_values
+        if not tracked:
+            return call(below, self, values)
+        if self.dtype.category < FLOAT:
+            return call(below, self, values)
+        admit('aten::heaviside_', self, tracked)
+        node = HeavisideBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (values.node or values) if tracks_values else None)
+        call(below, self, values)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::heaviside_'
+    return kernel
+
+
+def kernel_of_logaddexp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = LogaddexpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::logaddexp'
+    return kernel
+
+
+def kernel_of_logaddexp2(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = Logaddexp2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::logaddexp2'
+    return kernel
+
+
+def kernel_of_float_power_Tensor_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, exponent):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, exponent)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if exponent.view_of is not None: refresh(exponent)
+        tracks_exponent = exponent.gmask & enabled
+        tracked = tracks_self | tracks_exponent
+        if not tracked:
+            return call(below, self, exponent)
+        node = FloatPowerBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (exponent.node or exponent) if tracks_exponent else None)
+        node.exponent = exponent
+        s = exponent.storage
+        node.exponent_version = exponent.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, exponent)
+        if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
+            a = self.array
+            b = exponent.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, exponent)
+        else:
+            node.metas = None
+        if tracks_exponent:
+            node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::float_power.Tensor_Tensor'
+    return kernel
+
+
+def kernel_of_float_power_Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, exponent):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, exponent)
+        if exponent.view_of is not None: refresh(exponent)
+        tracks_exponent = exponent.gmask & enabled
+        tracked = tracks_exponent
+        if not tracked:
+            return call(below, self, exponent)
+        node = FloatPowerBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (exponent.node or exponent,)
+        node.exponent = exponent
+        s = exponent.storage
+        node.exponent_version = exponent.ver if s is None else s.ver
+        node.self = self
+        result = call(below, self, exponent)
+        if exponent.node is not None:
+            a = exponent.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and exponent.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(exponent)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::float_power.Scalar'
+    return kernel
+
+
+def kernel_of_float_power_Tensor_Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, exponent):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, exponent)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, exponent)
+        node = FloatPowerBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.exponent = exponent
+        result = call(below, self, exponent)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::float_power.Tensor_Scalar'
+    return kernel
+
+
+def kernel_of_float_power__Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, exponent):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, exponent)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, exponent)
+        if self.dtype.category < FLOAT:
+            return call(below, self, exponent)
+        admit('aten::float_power_.Scalar', self, tracked)
+        node = FloatPowerBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.exponent = exponent
+        call(below, self, exponent)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::float_power_.Scalar'
+    return kernel
+
+
+def kernel_of_float_power__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, exponent):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, exponent)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if exponent.view_of is not None: refresh(exponent)
+        tracks_exponent = exponent.gmask & enabled
+        tracked = tracks_self | tracks_exponent
+        if not tracked:
+            return call(below, self, exponent)
+        if self.dtype.category < FLOAT:
+            return call(below, self, exponent)
+        admit('aten::float_power_.Tensor', self, tracked)
+        node = FloatPowerBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (exponent.node or exponent) if tracks_exponent else None)
+        node.exponent = exponent
+        s = exponent.storage
+        node.exponent_version = exponent.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self, exponent)
+        if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
+            a = self.array
+            b = exponent.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, exponent)
+        else:
+            node.metas = None
+        if tracks_exponent:
+            node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::float_power_.Tensor'
+    return kernel
+
+
+def kernel_of_bitwise_left_shift__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::bitwise_left_shift_.Tensor', self, tracked)
+        node = BitwiseLeftShiftBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, other)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bitwise_left_shift_.Tensor'
+    return kernel
+
+
+def kernel_of_bitwise_left_shift__Tensor_Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::bitwise_left_shift_.Tensor_Scalar', self, tracked)
+        node = BitwiseLeftShiftBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, other)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bitwise_left_shift_.Tensor_Scalar'
+    return kernel
+
+
+def kernel_of_bitwise_right_shift__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::bitwise_right_shift_.Tensor', self, tracked)
+        node = BitwiseRightShiftBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, other)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bitwise_right_shift_.Tensor'
+    return kernel
+
+
+def kernel_of_bitwise_right_shift__Tensor_Scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::bitwise_right_shift_.Tensor_Scalar', self, tracked)
+        node = BitwiseRightShiftBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, other)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bitwise_right_shift_.Tensor_Scalar'
+    return kernel
+
+
+def kernel_of_xlogy_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = XlogyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::xlogy.Tensor'
+    return kernel
+
+
+def kernel_of_xlogy_Scalar_Self(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = XlogyBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (other.node or other,)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        result = call(below, self, other)
+        if other.node is not None:
+            a = other.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and other.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::xlogy.Scalar_Self'
+    return kernel
+
+
+def kernel_of_xlogy_Scalar_Other(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        node = XlogyBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.other = other
+        result = call(below, self, other)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::xlogy.Scalar_Other'
+    return kernel
+
+
+def kernel_of_xlogy__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::xlogy_.Tensor', self, tracked)
+        node = XlogyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::xlogy_.Tensor'
+    return kernel
+
+
+def kernel_of_xlogy__Scalar_Other(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::xlogy_.Scalar_Other', self, tracked)
+        node = XlogyBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.other = other
+        call(below, self, other)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::xlogy_.Scalar_Other'
+    return kernel
+
+
+def kernel_of_clamp_min(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, min):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, min)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, min)
+        node = ClampMinBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.min = min
+        result = call(below, self, min)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::clamp_min'
+    return kernel
+
+
+def kernel_of_clamp_min_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, min):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, min)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if min.view_of is not None: refresh(min)
+        tracks_min = min.gmask & enabled
+        tracked = tracks_self | tracks_min
+        if not tracked:
+            return call(below, self, min)
+        node = ClampMinBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (min.node or min) if tracks_min else None)
+        node.min = min
+        s = min.storage
+        node.min_version = min.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, min)
+        if tracks_self and self.node is not None or tracks_min and min.node is not None:
+            a = self.array
+            b = min.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is min.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, min)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::clamp_min.Tensor'
+    return kernel
+
+
+def kernel_of_clamp_min_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, min):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, min)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, min)
+        if self.dtype.category < FLOAT:
+            return call(below, self, min)
+        admit('aten::clamp_min_', self, tracked)
+        node = ClampMinBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.min = min
+        call(below, self, min)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::clamp_min_'
+    return kernel
+
+
+def kernel_of_clamp_min__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, min):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, min)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if min.view_of is not None: refresh(min)
+        tracks_min = min.gmask & enabled
+        tracked = tracks_self | tracks_min
+        if not tracked:
+            return call(below, self, min)
+        if self.dtype.category < FLOAT:
+            return call(below, self, min)
+        admit('aten::clamp_min_.Tensor', self, tracked)
+        node = ClampMinBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (min.node or min) if tracks_min else None)
+        node.min = min
+        s = min.storage
+        node.min_version = min.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self, min)
+        if tracks_self and self.node is not None or tracks_min and min.node is not None:
+            a = self.array
+            b = min.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is min.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, min)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::clamp_min_.Tensor'
+    return kernel
+
+
+def kernel_of_clamp_max(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, max):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, max)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, max)
+        node = ClampMaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.max = max
+        result = call(below, self, max)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::clamp_max'
+    return kernel
+
+
+def kernel_of_clamp_max_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, max):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, max)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if max.view_of is not None: refresh(max)
+        tracks_max = max.gmask & enabled
+        tracked = tracks_self | tracks_max
+        if not tracked:
+            return call(below, self, max)
+        node = ClampMaxBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (max.node or max) if tracks_max else None)
+        node.max = max
+        s = max.storage
+        node.max_version = max.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, max)
+        if tracks_self and self.node is not None or tracks_max and max.node is not None:
+            a = self.array
+            b = max.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is max.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, max)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::clamp_max.Tensor'
+    return kernel
+
+
+def kernel_of_clamp_max_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, max):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, max)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, max)
+        if self.dtype.category < FLOAT:
+            return call(below, self, max)
+        admit('aten::clamp_max_', self, tracked)
+        node = ClampMaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.max = max
+        call(below, self, max)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::clamp_max_'
+    return kernel
+
+
+def kernel_of_clamp_max__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, max):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, max)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if max.view_of is not None: refresh(max)
+        tracks_max = max.gmask & enabled
+        tracked = tracks_self | tracks_max
+        if not tracked:
+            return call(below, self, max)
+        if self.dtype.category < FLOAT:
+            return call(below, self, max)
+        admit('aten::clamp_max_.Tensor', self, tracked)
+        node = ClampMaxBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (max.node or max) if tracks_max else None)
+        node.max = max
+        s = max.storage
+        node.max_version = max.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self, max)
+        if tracks_self and self.node is not None or tracks_max and max.node is not None:
+            a = self.array
+            b = max.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is max.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, max)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::clamp_max_.Tensor'
+    return kernel
+
+
+def kernel_of_digamma(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = DigammaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::digamma'
+    return kernel
+
+
+def kernel_of_digamma_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::digamma_', self, tracked)
+        node = DigammaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::digamma_'
+    return kernel
+
+
+def kernel_of_lgamma(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LgammaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::lgamma'
+    return kernel
+
+
+def kernel_of_lgamma_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::lgamma_', self, tracked)
+        node = LgammaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::lgamma_'
+    return kernel
+
+
+def kernel_of_erfinv(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = ErfinvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::erfinv'
+    return kernel
+
+
+def kernel_of_erfinv_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::erfinv_', self, tracked)
+        node = ErfinvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::erfinv_'
+    return kernel
+
+
+def kernel_of_i0(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = I0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::i0'
+    return kernel
+
+
+def kernel_of_i0_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::i0_', self, tracked)
+        node = I0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::i0_'
+    return kernel
+
+
+def kernel_of_polygamma(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, n, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, n, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, n, self)
+        node = PolygammaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.n = n
+        result = call(below, n, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::polygamma'
+    return kernel
+
+
+def kernel_of_igamma(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = IgammaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::igamma'
+    return kernel
+
+
+def kernel_of_igamma_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::igamma_', self, tracked)
+        node = IgammaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            t = original(self)
+            node.self = t
+            node.self_version = t.version()
+        call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::igamma_'
+    return kernel
+
+
+def kernel_of_igammac(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = IgammacBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::igammac'
+    return kernel
+
+
+def kernel_of_igammac_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        if self.dtype.category < FLOAT:
+            return call(below, self, other)
+        admit('aten::igammac_', self, tracked)
+        node = IgammacBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            t = original(self)
+            node.self = t
+            node.self_version = t.version()
+        call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::igammac_'
+    return kernel
+
+
+def kernel_of_logit(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, eps)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, eps)
+        node = LogitBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.eps = eps
+        result = call(below, self, eps)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::logit'
+    return kernel
+
+
+def kernel_of_logit_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, eps)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, eps)
+        if self.dtype.category < FLOAT:
+            return call(below, self, eps)
+        admit('aten::logit_', self, tracked)
+        node = LogitBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.eps = eps
+        call(below, self, eps)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::logit_'
+    return kernel
+
+
+def kernel_of_special_entr(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialEntrBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_entr'
+    return kernel
+
+
+def kernel_of_special_ndtri(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialNdtriBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_ndtri'
+    return kernel
+
+
+def kernel_of_special_log_ndtr(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialLogNdtrBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_log_ndtr'
+    return kernel
+
+
+def kernel_of_special_erfcx(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialErfcxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_erfcx'
+    return kernel
+
+
+def kernel_of_special_i0e(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialI0eBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_i0e'
+    return kernel
+
+
+def kernel_of_special_i1(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialI1Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_i1'
+    return kernel
+
+
+def kernel_of_special_i1e(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialI1eBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_i1e'
+    return kernel
+
+
+def kernel_of_special_airy_ai(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x)
+        node = SpecialAiryAiBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_airy_ai'
+    return kernel
+
+
+def kernel_of_special_bessel_j0(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialBesselJ0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_bessel_j0'
+    return kernel
+
+
+def kernel_of_special_bessel_j1(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialBesselJ1Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_bessel_j1'
+    return kernel
+
+
+def kernel_of_special_bessel_y0(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialBesselY0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_bessel_y0'
+    return kernel
+
+
+def kernel_of_special_bessel_y1(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialBesselY1Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_bessel_y1'
+    return kernel
+
+
+def kernel_of_special_modified_bessel_i0(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialModifiedBesselI0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_modified_bessel_i0'
+    return kernel
+
+
+def kernel_of_special_modified_bessel_i1(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialModifiedBesselI1Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_modified_bessel_i1'
+    return kernel
+
+
+def kernel_of_special_modified_bessel_k0(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialModifiedBesselK0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_modified_bessel_k0'
+    return kernel
+
+
+def kernel_of_special_modified_bessel_k1(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SpecialModifiedBesselK1Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_modified_bessel_k1'
+    return kernel
+
+
+def kernel_of_special_scaled_modified_bessel_k0(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x)
+        node = SpecialScaledModifiedBesselK0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_scaled_modified_bessel_k0'
+    return kernel
+
+
+def kernel_of_special_scaled_modified_bessel_k1(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x)
+        node = SpecialScaledModifiedBesselK1Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_scaled_modified_bessel_k1'
+    return kernel
+
+
+def kernel_of_special_spherical_bessel_j0(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x)
+        node = SpecialSphericalBesselJ0Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_spherical_bessel_j0'
+    return kernel
+
+
+def kernel_of_special_zeta(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = SpecialZetaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_other:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_zeta'
+    return kernel
+
+
+def kernel_of_special_zeta_self_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = SpecialZetaBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (other.node or other,)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        result = call(below, self, other)
+        if other.node is not None:
+            a = other.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and other.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_zeta.self_scalar'
+    return kernel
+
+
+def kernel_of_special_zeta_other_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        node = SpecialZetaBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, other)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_zeta.other_scalar'
+    return kernel
+
+
+def kernel_of_special_xlog1py(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = SpecialXlog1pyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_xlog1py'
+    return kernel
+
+
+def kernel_of_special_xlog1py_self_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = SpecialXlog1pyBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (other.node or other,)
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        result = call(below, self, other)
+        if other.node is not None:
+            a = other.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and other.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_xlog1py.self_scalar'
+    return kernel
+
+
+def kernel_of_special_xlog1py_other_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, other)
+        node = SpecialXlog1pyBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.other = other
+        result = call(below, self, other)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_xlog1py.other_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_t(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialTBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_t'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_t_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialTBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_t.x_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_t_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialTBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_t.n_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_u(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialUBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_u'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_u_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialUBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_u.x_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_u_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialUBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_u.n_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_v(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialVBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_v'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_v_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialVBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_v.x_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_v_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialVBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_v.n_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_w(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialWBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_w'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_w_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialWBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_w.x_scalar'
+    return kernel
+
+
+def kernel_of_special_chebyshev_polynomial_w_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialChebyshevPolynomialWBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_chebyshev_polynomial_w.n_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_t(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialTBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_t'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_t_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialTBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_t.x_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_t_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialTBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_t.n_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_u(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialUBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_u'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_u_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialUBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_u.x_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_u_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialUBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_u.n_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_v(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialVBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_v'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_v_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialVBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_v.x_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_v_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialVBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_v.n_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_w(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialWBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_w'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_w_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialWBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_w.x_scalar'
+    return kernel
+
+
+def kernel_of_special_shifted_chebyshev_polynomial_w_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialShiftedChebyshevPolynomialWBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_shifted_chebyshev_polynomial_w.n_scalar'
+    return kernel
+
+
+def kernel_of_special_hermite_polynomial_h(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialHermitePolynomialHBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_hermite_polynomial_h'
+    return kernel
+
+
+def kernel_of_special_hermite_polynomial_h_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialHermitePolynomialHBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_hermite_polynomial_h.x_scalar'
+    return kernel
+
+
+def kernel_of_special_hermite_polynomial_h_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialHermitePolynomialHBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_hermite_polynomial_h.n_scalar'
+    return kernel
+
+
+def kernel_of_special_hermite_polynomial_he(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialHermitePolynomialHeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_hermite_polynomial_he'
+    return kernel
+
+
+def kernel_of_special_hermite_polynomial_he_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialHermitePolynomialHeBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_hermite_polynomial_he.x_scalar'
+    return kernel
+
+
+def kernel_of_special_hermite_polynomial_he_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialHermitePolynomialHeBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_hermite_polynomial_he.n_scalar'
+    return kernel
+
+
+def kernel_of_special_laguerre_polynomial_l(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialLaguerrePolynomialLBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_laguerre_polynomial_l'
+    return kernel
+
+
+def kernel_of_special_laguerre_polynomial_l_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialLaguerrePolynomialLBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_laguerre_polynomial_l.x_scalar'
+    return kernel
+
+
+def kernel_of_special_laguerre_polynomial_l_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialLaguerrePolynomialLBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_laguerre_polynomial_l.n_scalar'
+    return kernel
+
+
+def kernel_of_special_legendre_polynomial_p(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_x | tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialLegendrePolynomialPBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((x.node or x) if tracks_x else None, (n.node or n) if tracks_n else None)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_legendre_polynomial_p'
+    return kernel
+
+
+def kernel_of_special_legendre_polynomial_p_x_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if n.view_of is not None: refresh(n)
+        tracks_n = n.gmask & enabled
+        tracked = tracks_n
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialLegendrePolynomialPBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (n.node or n,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_legendre_polynomial_p.x_scalar'
+    return kernel
+
+
+def kernel_of_special_legendre_polynomial_p_n_scalar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, x, n):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, x, n)
+        if x.view_of is not None: refresh(x)
+        tracks_x = x.gmask & enabled
+        tracked = tracks_x
+        if not tracked:
+            return call(below, x, n)
+        node = SpecialLegendrePolynomialPBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (x.node or x,)
+        result = call(below, x, n)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::special_legendre_polynomial_p.n_scalar'
+    return kernel
+
+
 def kernel_of_where_self(op):
     cache = op.cache
     resolve = op.resolve
@@ -7531,6 +18112,1400 @@ def kernel_of_addcmul_(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::addcmul_'
+    return kernel
+
+
+def kernel_of_lerp_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, end, weight):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, end, weight)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if end.view_of is not None: refresh(end)
+        tracks_end = end.gmask & enabled
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        tracked = tracks_self | tracks_end | tracks_weight
+        if not tracked:
+            return call(below, self, end, weight)
+        node = LerpBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (end.node or end) if tracks_end else None, (weight.node or weight) if tracks_weight else None)
+        if tracks_self or tracks_end:
+            node.weight = weight
+            s = weight.storage
+            node.weight_version = weight.ver if s is None else s.ver
+        if tracks_weight:
+            node.end = end
+            s = end.storage
+            node.end_version = end.ver if s is None else s.ver
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, end, weight)
+        node.metas = unlike(result, self, end, weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::lerp.Tensor'
+    return kernel
+
+
+def kernel_of_lerp__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, end, weight):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, end, weight)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if end.view_of is not None: refresh(end)
+        tracks_end = end.gmask & enabled
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        tracked = tracks_self | tracks_end | tracks_weight
+        if not tracked:
+            return call(below, self, end, weight)
+        if self.dtype.category < FLOAT:
+            return call(below, self, end, weight)
+        admit('aten::lerp_.Tensor', self, tracked)
+        node = LerpBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (end.node or end) if tracks_end else None, (weight.node or weight) if tracks_weight else None)
+        if tracks_self or tracks_end:
+            node.weight = weight
+            s = weight.storage
+            node.weight_version = weight.ver if s is None else s.ver
+        if tracks_weight:
+            node.end = end
+            s = end.storage
+            node.end_version = end.ver if s is None else s.ver
+            t = original(self)
+            node.self = t
+            node.self_version = t.version()
+        call(below, self, end, weight)
+        node.metas = unlike(self, self, end, weight)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::lerp_.Tensor'
+    return kernel
+
+
+def kernel_of_addcdiv(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, tensor1, tensor2, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, tensor1, tensor2, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if tensor1.view_of is not None: refresh(tensor1)
+        tracks_tensor1 = tensor1.gmask & enabled
+        if tensor2.view_of is not None: refresh(tensor2)
+        tracks_tensor2 = tensor2.gmask & enabled
+        tracked = tracks_self | tracks_tensor1 | tracks_tensor2
+        if not tracked:
+            return call(below, self, tensor1, tensor2, value)
+        node = AddcdivBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (tensor1.node or tensor1) if tracks_tensor1 else None, (tensor2.node or tensor2) if tracks_tensor2 else None)
+        if tracks_tensor1 or tracks_tensor2:
+            node.tensor2 = tensor2
+            s = tensor2.storage
+            node.tensor2_version = tensor2.ver if s is None else s.ver
+            node.value = value
+        if tracks_tensor2:
+            node.tensor1 = tensor1
+            s = tensor1.storage
+            node.tensor1_version = tensor1.ver if s is None else s.ver
+        result = call(below, self, tensor1, tensor2, value)
+        node.metas = unlike(result, self, tensor1, tensor2)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::addcdiv'
+    return kernel
+
+
+def kernel_of_addcdiv_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, tensor1, tensor2, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, tensor1, tensor2, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if tensor1.view_of is not None: refresh(tensor1)
+        tracks_tensor1 = tensor1.gmask & enabled
+        if tensor2.view_of is not None: refresh(tensor2)
+        tracks_tensor2 = tensor2.gmask & enabled
+        tracked = tracks_self | tracks_tensor1 | tracks_tensor2
+        if not tracked:
+            return call(below, self, tensor1, tensor2, value)
+        if self.dtype.category < FLOAT:
+            return call(below, self, tensor1, tensor2, value)
+        admit('aten::addcdiv_', self, tracked)
+        node = AddcdivBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (tensor1.node or tensor1) if tracks_tensor1 else None, (tensor2.node or tensor2) if tracks_tensor2 else None)
+        if tracks_tensor1 or tracks_tensor2:
+            node.tensor2 = tensor2
+            s = tensor2.storage
+            node.tensor2_version = tensor2.ver if s is None else s.ver
+            node.value = value
+        if tracks_tensor2:
+            node.tensor1 = tensor1
+            s = tensor1.storage
+            node.tensor1_version = tensor1.ver if s is None else s.ver
+        call(below, self, tensor1, tensor2, value)
+        node.metas = unlike(self, self, tensor1, tensor2)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::addcdiv_'
+    return kernel
+
+
+def kernel_of_angle(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = AngleBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::angle'
+    return kernel
+
+
+def kernel_of_sgn(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SgnBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::sgn'
+    return kernel
+
+
+def kernel_of_sgn_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::sgn_', self, tracked)
+        node = SgnBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::sgn_'
+    return kernel
+
+
+def kernel_of_conj_physical(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = ConjPhysicalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::conj_physical'
+    return kernel
+
+
+def kernel_of_conj_physical_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::conj_physical_', self, tracked)
+        node = ConjPhysicalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::conj_physical_'
+    return kernel
+
+
+def kernel_of_complex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, real, imag):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, real, imag)
+        if real.view_of is not None: refresh(real)
+        tracks_real = real.gmask & enabled
+        if imag.view_of is not None: refresh(imag)
+        tracks_imag = imag.gmask & enabled
+        tracked = tracks_real | tracks_imag
+        if not tracked:
+            return call(below, real, imag)
+        node = ComplexBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((real.node or real) if tracks_real else None, (imag.node or imag) if tracks_imag else None)
+        result = call(below, real, imag)
+        if tracks_real and real.node is not None or tracks_imag and imag.node is not None:
+            a = real.array
+            b = imag.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and real.device is imag.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(real, imag)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::complex'
+    return kernel
+
+
+def kernel_of_polar(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, abs, angle):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, abs, angle)
+        if abs.view_of is not None: refresh(abs)
+        tracks_abs = abs.gmask & enabled
+        if angle.view_of is not None: refresh(angle)
+        tracks_angle = angle.gmask & enabled
+        tracked = tracks_abs | tracks_angle
+        if not tracked:
+            return call(below, abs, angle)
+        node = PolarBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((abs.node or abs) if tracks_abs else None, (angle.node or angle) if tracks_angle else None)
+        if tracks_abs:
+            node.angle = angle
+            s = angle.storage
+            node.angle_version = angle.ver if s is None else s.ver
+        result = call(below, abs, angle)
+        if tracks_abs and abs.node is not None or tracks_angle and angle.node is not None:
+            a = abs.array
+            b = angle.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and abs.device is angle.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(abs, angle)
+        else:
+            node.metas = None
+        if tracks_angle:
+            node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::polar'
+    return kernel
+
+
+def kernel_of_view_as_real_copy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = ViewAsRealCopyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::view_as_real_copy'
+    return kernel
+
+
+def kernel_of_view_as_complex_copy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = ViewAsComplexCopyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::view_as_complex_copy'
+    return kernel
+
+
+def kernel_of_elu(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, alpha, scale, input_scale):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, alpha, scale, input_scale)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, alpha, scale, input_scale)
+        node = EluBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.alpha = alpha
+        node.input_scale = input_scale
+        node.scale = scale
+        result = call(below, self, alpha, scale, input_scale)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::elu'
+    return kernel
+
+
+def kernel_of_elu_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, alpha, scale, input_scale):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, alpha, scale, input_scale)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, alpha, scale, input_scale)
+        if self.dtype.category < FLOAT:
+            return call(below, self, alpha, scale, input_scale)
+        admit('aten::elu_', self, tracked)
+        node = EluBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.alpha = alpha
+        node.input_scale = input_scale
+        node.scale = scale
+        call(below, self, alpha, scale, input_scale)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::elu_'
+    return kernel
+
+
+def kernel_of_leaky_relu(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, negative_slope):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, negative_slope)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, negative_slope)
+        node = LeakyReluBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.negative_slope = negative_slope
+        result = call(below, self, negative_slope)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::leaky_relu'
+    return kernel
+
+
+def kernel_of_leaky_relu_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, negative_slope):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, negative_slope)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, negative_slope)
+        if self.dtype.category < FLOAT:
+            return call(below, self, negative_slope)
+        admit('aten::leaky_relu_', self, tracked)
+        node = LeakyReluBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.negative_slope = negative_slope
+        call(below, self, negative_slope)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::leaky_relu_'
+    return kernel
+
+
+def kernel_of_hardtanh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, min_val, max_val):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, min_val, max_val)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, min_val, max_val)
+        node = HardtanhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.max_val = max_val
+        node.min_val = min_val
+        result = call(below, self, min_val, max_val)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::hardtanh'
+    return kernel
+
+
+def kernel_of_hardtanh_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, min_val, max_val):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, min_val, max_val)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, min_val, max_val)
+        if self.dtype.category < FLOAT:
+            return call(below, self, min_val, max_val)
+        admit('aten::hardtanh_', self, tracked)
+        node = HardtanhBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.max_val = max_val
+        node.min_val = min_val
+        call(below, self, min_val, max_val)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::hardtanh_'
+    return kernel
+
+
+def kernel_of_hardsigmoid(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = HardsigmoidBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::hardsigmoid'
+    return kernel
+
+
+def kernel_of_hardsigmoid_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::hardsigmoid_', self, tracked)
+        node = HardsigmoidBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::hardsigmoid_'
+    return kernel
+
+
+def kernel_of_hardswish(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = HardswishBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::hardswish'
+    return kernel
+
+
+def kernel_of_hardswish_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::hardswish_', self, tracked)
+        node = HardswishBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::hardswish_'
+    return kernel
+
+
+def kernel_of_hardshrink(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd)
+        node = HardshrinkBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.lambd = lambd
+        result = call(below, self, lambd)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::hardshrink'
+    return kernel
+
+
+def kernel_of_softshrink(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd)
+        node = SoftshrinkBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.lambd = lambd
+        result = call(below, self, lambd)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::softshrink'
+    return kernel
+
+
+def kernel_of_softplus(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, beta, threshold):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, beta, threshold)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, beta, threshold)
+        node = SoftplusBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.beta = beta
+        node.threshold = threshold
+        result = call(below, self, beta, threshold)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::softplus'
+    return kernel
+
+
+def kernel_of_silu(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = SiluBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::silu'
+    return kernel
+
+
+def kernel_of_silu_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::silu_', self, tracked)
+        node = SiluBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::silu_'
+    return kernel
+
+
+def kernel_of_mish(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = MishBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::mish'
+    return kernel
+
+
+def kernel_of_mish_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::mish_', self, tracked)
+        node = MishBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        call(below, self)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::mish_'
+    return kernel
+
+
+def kernel_of_threshold(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, threshold, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, threshold, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, threshold, value)
+        node = ThresholdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.threshold = threshold
+        result = call(below, self, threshold, value)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::threshold'
+    return kernel
+
+
+def kernel_of_threshold_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, threshold, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, threshold, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, threshold, value)
+        if self.dtype.category < FLOAT:
+            return call(below, self, threshold, value)
+        admit('aten::threshold_', self, tracked)
+        node = ThresholdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.threshold = threshold
+        call(below, self, threshold, value)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::threshold_'
+    return kernel
+
+
+def kernel_of_glu(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = GluBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::glu'
+    return kernel
+
+
+def kernel_of_log_sigmoid_forward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LogSigmoidForwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result_0, result_1 = result
+        node.buffer = result_1
+        node.buffer_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::log_sigmoid_forward'
     return kernel
 
 
@@ -8603,6 +20578,481 @@ def kernel_of_cumsum_(op):
     return kernel
 
 
+def kernel_of_aminmax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = AminmaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.max = Kept(result_1, tracked)
+        node.min = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::aminmax'
+    return kernel
+
+
+def kernel_of_linalg_vector_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, ord, dim, keepdim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, ord, dim, keepdim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, ord, dim, keepdim, dtype)
+        node = LinalgVectorNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        node.keepdim = keepdim
+        node.ord = ord
+        result = call(below, self, ord, dim, keepdim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_vector_norm'
+    return kernel
+
+
+def kernel_of_cumprod(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim, dtype)
+        if result.dtype.category < FLOAT:
+            return result
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cumprod'
+    return kernel
+
+
+def kernel_of_cumprod_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, dtype):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, dtype)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, dtype)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, dtype)
+        admit('aten::cumprod_', self, tracked)
+        node = CumprodBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.dim = dim
+        call(below, self, dim, dtype)
+        if self.node is not None:
+            a = self.array
+            b = self.array
+            try:
+                same = a.dtype is b.dtype and self.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cumprod_'
+    return kernel
+
+
+def kernel_of_logcumsumexp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = LogcumsumexpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.dim = dim
+        result = call(below, self, dim)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::logcumsumexp'
+    return kernel
+
+
+def kernel_of_cummax(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CummaxBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummax'
+    return kernel
+
+
+def kernel_of_cummin(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        node = CumminBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, dim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cummin'
+    return kernel
+
+
+def kernel_of_median(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = MedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median'
+    return kernel
+
+
+def kernel_of_median_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = MedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::median.dim'
+    return kernel
+
+
+def kernel_of_nanmedian(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = NanmedianBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian'
+    return kernel
+
+
+def kernel_of_nanmedian_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = NanmedianBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::nanmedian.dim'
+    return kernel
+
+
+def kernel_of_mode(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, keepdim)
+        node = ModeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::mode'
+    return kernel
+
+
 def kernel_of__softmax(op):
     cache = op.cache
     resolve = op.resolve
@@ -8983,6 +21433,184 @@ def kernel_of_mse_loss_backward(op):
     return kernel
 
 
+def kernel_of_binary_cross_entropy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight
+        if not tracked:
+            return call(below, self, target, weight, reduction)
+        node = BinaryCrossEntropyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None)
+        if tracks_self or tracks_target:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, reduction)
+        node.metas = unlike(result, self, target, weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy'
+    return kernel
+
+
+def kernel_of_binary_cross_entropy_with_logits(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, pos_weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, pos_weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if pos_weight is None:
+            tracks_pos_weight = 0
+        else:
+            if pos_weight.view_of is not None: refresh(pos_weight)
+            tracks_pos_weight = pos_weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight | tracks_pos_weight
+        if not tracked:
+            return call(below, self, target, weight, pos_weight, reduction)
+        node = BinaryCrossEntropyWithLogitsBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None, (pos_weight.node or pos_weight) if tracks_pos_weight else None)
+        if tracks_self or tracks_target:
+            node.pos_weight = pos_weight
+            node.pos_weight_version = version_of(pos_weight)
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, pos_weight, reduction)
+        node.metas = unlike(result, self, target, weight, pos_weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy_with_logits'
+    return kernel
+
+
+def kernel_of_embedding(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        tracked = tracks_weight
+        if not tracked:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        node = EmbeddingBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (weight.node or weight,)
+        node.indices = indices
+        s = indices.storage
+        node.indices_version = indices.ver if s is None else s.ver
+        node.weight_shape = weight.array.shape
+        node.padding_idx = padding_idx
+        node.scale_grad_by_freq = scale_grad_by_freq
+        result = call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding'
+    return kernel
+
+
+def kernel_of_embedding_renorm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.dtype.category < FLOAT:
+            return call(below, self, indices, max_norm, norm_type)
+        admit('aten::embedding_renorm_', self, tracked)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, indices, max_norm, norm_type)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm_'
+    return kernel
+
+
 def kernel_of_native_dropout(op):
     cache = op.cache
     resolve = op.resolve
@@ -9064,6 +21692,1774 @@ def kernel_of_native_dropout_backward(op):
         return result
 
     kernel.__qualname__ = 'autograd of aten::native_dropout_backward'
+    return kernel
+
+
+def kernel_of_native_layer_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, normalized_shape, weight, bias, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, normalized_shape, weight, bias, eps)
+        node = NativeLayerNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.bias = bias
+        node.bias_version = version_of(bias)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.eps = eps
+        node.normalized_shape = normalized_shape
+        result = call(below, input, normalized_shape, weight, bias, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_layer_norm'
+    return kernel
+
+
+def kernel_of_native_group_norm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, N, C, HxW, group, eps):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, N, C, HxW, group, eps)
+        node = NativeGroupNormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        node.weight_version = version_of(weight)
+        node.C = C
+        node.HxW = HxW
+        node.N = N
+        node.eps = eps
+        node.group = group
+        result = call(below, input, weight, bias, N, C, HxW, group, eps)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_0, input, weight, bias)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        node.result2 = result_2
+        node.result2_version = result_2.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::native_group_norm'
+    return kernel
+
+
+def kernel_of_convolution(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        if input.view_of is not None: refresh(input)
+        tracks_input = input.gmask & enabled
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        if bias is None:
+            tracks_bias = 0
+        else:
+            if bias.view_of is not None: refresh(bias)
+            tracks_bias = bias.gmask & enabled
+        tracked = tracks_input | tracks_weight | tracks_bias
+        if not tracked:
+            return call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node = ConvolutionBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((input.node or input) if tracks_input else None, (weight.node or weight) if tracks_weight else None, (bias.node or bias) if tracks_bias else None)
+        node.input = input
+        s = input.storage
+        node.input_version = input.ver if s is None else s.ver
+        node.weight = weight
+        s = weight.storage
+        node.weight_version = weight.ver if s is None else s.ver
+        node.dilation = dilation
+        node.groups = groups
+        node.output_padding = output_padding
+        node.padding = padding
+        node.stride = stride
+        node.transposed = transposed
+        result = call(below, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+        node.metas = unlike(result, input, weight, bias)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::convolution'
+    return kernel
+
+
+def kernel_of_im2col(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, dilation, padding, stride)
+        node = Im2colBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::im2col'
+    return kernel
+
+
+def kernel_of_col2im(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, kernel_size, dilation, padding, stride):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, kernel_size, dilation, padding, stride)
+        node = Col2imBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dilation = dilation
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, output_size, kernel_size, dilation, padding, stride)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::col2im'
+    return kernel
+
+
+def kernel_of_max_pool2d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool2dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool2d_with_indices'
+    return kernel
+
+
+def kernel_of_max_pool3d_with_indices(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, dilation, ceil_mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        node = MaxPool3dWithIndicesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, stride, padding, dilation, ceil_mode)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::max_pool3d_with_indices'
+    return kernel
+
+
+def kernel_of_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d'
+    return kernel
+
+
+def kernel_of_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.ceil_mode = ceil_mode
+        node.count_include_pad = count_include_pad
+        node.divisor_override = divisor_override
+        node.kernel_size = kernel_size
+        node.padding = padding
+        node.stride = stride
+        result = call(below, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d'
+    return kernel
+
+
+def kernel_of_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        node = AvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.ceil_mode = ceil_mode
+            node.count_include_pad = count_include_pad
+            node.divisor_override = divisor_override
+            node.kernel_size = kernel_size
+            node.padding = padding
+            node.stride = stride
+        result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveAvgPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, output_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool2d_backward'
+    return kernel
+
+
+def kernel_of__adaptive_avg_pool3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, self)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_grad_output | tracks_self
+        if not tracked:
+            return call(below, grad_output, self)
+        node = AdaptiveAvgPool3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((grad_output.node or grad_output) if tracks_grad_output else None, (self.node or self) if tracks_self else None)
+        if tracks_grad_output:
+            node.grad_output_shape = grad_output.array.shape
+        result = call(below, grad_output, self)
+        if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
+            a = grad_output.array
+            b = self.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(grad_output, self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_adaptive_avg_pool3d_backward'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool2d'
+    return kernel
+
+
+def kernel_of_adaptive_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size)
+        node = AdaptiveMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, output_size)
+        result_0, result_1 = result
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::adaptive_max_pool3d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool2d'
+    return kernel
+
+
+def kernel_of_fractional_max_pool3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, kernel_size, output_size, random_samples):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, kernel_size, output_size, random_samples)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, kernel_size, output_size, random_samples)
+        node = FractionalMaxPool3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        result = call(below, self, kernel_size, output_size, random_samples)
+        result_0, result_1 = result
+        node.metas = unlike(result_0, self)
+        node.result1 = result_1
+        node.result1_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::fractional_max_pool3d'
+    return kernel
+
+
+def kernel_of_constant_pad_nd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, pad, value):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, pad, value)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, pad, value)
+        node = ConstantPadNdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.pad = pad
+        result = call(below, self, pad, value)
+        if self.node is not None:
+            a = self.array
+            b = result.array
+            try:
+                same = a.dtype is b.dtype and self.device is result.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::constant_pad_nd'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearest1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d'
+    return kernel
+
+
+def kernel_of_upsample_nearest1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearest1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d'
+    return kernel
+
+
+def kernel_of_upsample_nearest2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearest2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d'
+    return kernel
+
+
+def kernel_of_upsample_nearest3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearest3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_nearest3d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales)
+        node = UpsampleNearestExact1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales)
+        node = UpsampleNearestExact1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact1d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        node = UpsampleNearestExact2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d'
+    return kernel
+
+
+def kernel_of__upsample_nearest_exact3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        node = UpsampleNearestExact3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_nearest_exact3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_linear1d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales)
+        node = UpsampleLinear1dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, self, output_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d'
+    return kernel
+
+
+def kernel_of_upsample_linear1d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales)
+        node = UpsampleLinear1dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales = scales
+        result = call(below, grad_output, output_size, input_size, align_corners, scales)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_linear1d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d'
+    return kernel
+
+
+def kernel_of_upsample_bilinear2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bilinear2d_backward'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d'
+    return kernel
+
+
+def kernel_of_upsample_trilinear3d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        node = UpsampleTrilinear3dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_d = scales_d
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_d, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_trilinear3d_backward'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d'
+    return kernel
+
+
+def kernel_of_upsample_bicubic2d_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::upsample_bicubic2d_backward'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bilinear2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBilinear2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bilinear2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_bicubic2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleBicubic2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_bicubic2d_aa_backward'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, output_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, output_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, self, output_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa'
+    return kernel
+
+
+def kernel_of__upsample_lanczos2d_aa_backward(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, grad_output, output_size, input_size, align_corners, scales_h, scales_w):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        if grad_output.view_of is not None: refresh(grad_output)
+        tracks_grad_output = grad_output.gmask & enabled
+        tracked = tracks_grad_output
+        if not tracked:
+            return call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        node = UpsampleLanczos2dAaBackwardBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (grad_output.node or grad_output,)
+        node.align_corners = align_corners
+        node.output_size = output_size
+        node.scales_h = scales_h
+        node.scales_w = scales_w
+        result = call(below, grad_output, output_size, input_size, align_corners, scales_h, scales_w)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_upsample_lanczos2d_aa_backward'
     return kernel
 
 
@@ -9235,6 +23631,48 @@ def kernel_of_dot(op):
     return kernel
 
 
+def kernel_of_vdot(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other)
+        node = VdotBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        if tracks_other:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::vdot'
+    return kernel
+
+
 def kernel_of_addmm(op):
     cache = op.cache
     resolve = op.resolve
@@ -9331,6 +23769,1056 @@ def kernel_of_addmm_(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::addmm_'
+    return kernel
+
+
+def kernel_of_addmv(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mat, vec, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if mat.view_of is not None: refresh(mat)
+        tracks_mat = mat.gmask & enabled
+        if vec.view_of is not None: refresh(vec)
+        tracks_vec = vec.gmask & enabled
+        tracked = tracks_self | tracks_mat | tracks_vec
+        if not tracked:
+            return call(below, self, mat, vec, beta, alpha)
+        node = AddmvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_mat:
+            node.vec = vec
+            s = vec.storage
+            node.vec_version = vec.ver if s is None else s.ver
+        if tracks_mat or tracks_vec:
+            node.alpha = alpha
+        if tracks_vec:
+            node.mat = mat
+            s = mat.storage
+            node.mat_version = mat.ver if s is None else s.ver
+        result = call(below, self, mat, vec, beta, alpha)
+        node.metas = unlike(result, self, mat, vec)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::addmv'
+    return kernel
+
+
+def kernel_of_addmv_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mat, vec, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if mat.view_of is not None: refresh(mat)
+        tracks_mat = mat.gmask & enabled
+        if vec.view_of is not None: refresh(vec)
+        tracks_vec = vec.gmask & enabled
+        tracked = tracks_self | tracks_mat | tracks_vec
+        if not tracked:
+            return call(below, self, mat, vec, beta, alpha)
+        if self.dtype.category < FLOAT:
+            return call(below, self, mat, vec, beta, alpha)
+        admit('aten::addmv_', self, tracked)
+        node = AddmvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_mat:
+            node.vec = vec
+            s = vec.storage
+            node.vec_version = vec.ver if s is None else s.ver
+        if tracks_mat or tracks_vec:
+            node.alpha = alpha
+        if tracks_vec:
+            node.mat = mat
+            s = mat.storage
+            node.mat_version = mat.ver if s is None else s.ver
+        call(below, self, mat, vec, beta, alpha)
+        node.metas = unlike(self, self, mat, vec)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::addmv_'
+    return kernel
+
+
+def kernel_of_baddbmm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, batch1, batch2, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if batch1.view_of is not None: refresh(batch1)
+        tracks_batch1 = batch1.gmask & enabled
+        if batch2.view_of is not None: refresh(batch2)
+        tracks_batch2 = batch2.gmask & enabled
+        tracked = tracks_self | tracks_batch1 | tracks_batch2
+        if not tracked:
+            return call(below, self, batch1, batch2, beta, alpha)
+        node = BaddbmmBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_batch1:
+            node.batch2 = batch2
+            s = batch2.storage
+            node.batch2_version = batch2.ver if s is None else s.ver
+        if tracks_batch1 or tracks_batch2:
+            node.alpha = alpha
+        if tracks_batch2:
+            node.batch1 = batch1
+            s = batch1.storage
+            node.batch1_version = batch1.ver if s is None else s.ver
+        result = call(below, self, batch1, batch2, beta, alpha)
+        node.metas = unlike(result, self, batch1, batch2)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::baddbmm'
+    return kernel
+
+
+def kernel_of_baddbmm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, batch1, batch2, beta, alpha):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if batch1.view_of is not None: refresh(batch1)
+        tracks_batch1 = batch1.gmask & enabled
+        if batch2.view_of is not None: refresh(batch2)
+        tracks_batch2 = batch2.gmask & enabled
+        tracked = tracks_self | tracks_batch1 | tracks_batch2
+        if not tracked:
+            return call(below, self, batch1, batch2, beta, alpha)
+        if self.dtype.category < FLOAT:
+            return call(below, self, batch1, batch2, beta, alpha)
+        admit('aten::baddbmm_', self, tracked)
+        node = BaddbmmBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
+        if tracks_self:
+            node.beta = beta
+        if tracks_batch1:
+            node.batch2 = batch2
+            s = batch2.storage
+            node.batch2_version = batch2.ver if s is None else s.ver
+        if tracks_batch1 or tracks_batch2:
+            node.alpha = alpha
+        if tracks_batch2:
+            node.batch1 = batch1
+            s = batch1.storage
+            node.batch1_version = batch1.ver if s is None else s.ver
+        call(below, self, batch1, batch2, beta, alpha)
+        node.metas = unlike(self, self, batch1, batch2)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::baddbmm_'
+    return kernel
+
+
+def kernel_of_linalg_cross(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, other, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, other, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if other.view_of is not None: refresh(other)
+        tracks_other = other.gmask & enabled
+        tracked = tracks_self | tracks_other
+        if not tracked:
+            return call(below, self, other, dim)
+        node = LinalgCrossBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        node.dim = dim
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+        if tracks_other:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, other, dim)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_cross'
+    return kernel
+
+
+def kernel_of_linalg_pinv_atol_rtol_tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, atol, rtol, hermitian):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, atol, rtol, hermitian)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, atol, rtol, hermitian)
+        node = LinalgPinvBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, atol, rtol, hermitian)
+        node.metas = unlike(result, self)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_pinv.atol_rtol_tensor'
+    return kernel
+
+
+def kernel_of_linalg_cholesky_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, upper, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, upper, check_errors)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, upper, check_errors)
+        node = LinalgCholeskyExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.upper = upper
+        result = call(below, self, upper, check_errors)
+        result_0, result_1 = result
+        node.L = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_cholesky_ex'
+    return kernel
+
+
+def kernel_of_linalg_lu_factor_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, pivot, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, pivot, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, pivot, check_errors)
+        node = LinalgLuFactorExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        result = call(below, A, pivot, check_errors)
+        result_0, result_1, result_2 = result
+        node.LU = Kept(result_0, tracked)
+        node.pivots = result_1
+        node.pivots_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_lu_factor_ex'
+    return kernel
+
+
+def kernel_of_linalg_ldl_factor_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, hermitian, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, hermitian, check_errors)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, hermitian, check_errors)
+        node = LinalgLdlFactorExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, hermitian, check_errors)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_ldl_factor_ex'
+    return kernel
+
+
+def kernel_of_linalg_ldl_solve(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, LD, pivots, B, hermitian):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, LD, pivots, B, hermitian)
+        if LD.view_of is not None: refresh(LD)
+        tracks_LD = LD.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_LD | tracks_B
+        if not tracked:
+            return call(below, LD, pivots, B, hermitian)
+        node = LinalgLdlSolveBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((LD.node or LD) if tracks_LD else None, (B.node or B) if tracks_B else None)
+        result = call(below, LD, pivots, B, hermitian)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_ldl_solve'
+    return kernel
+
+
+def kernel_of__linalg_svd(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, full_matrices, compute_uv, driver):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, full_matrices, compute_uv, driver)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, full_matrices, compute_uv, driver)
+        node = LinalgSvdBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A, full_matrices, compute_uv, driver)
+        result_0, result_1, result_2 = result
+        node.S = Kept(result_1, tracked)
+        node.U = Kept(result_0, tracked)
+        node.Vh = Kept(result_2, tracked)
+        node.count = 3
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        attach(result_2, Output(node, 2), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_svd'
+    return kernel
+
+
+def kernel_of__linalg_eigh(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, UPLO, compute_v):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, UPLO, compute_v)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, UPLO, compute_v)
+        node = LinalgEighBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        node.UPLO = UPLO
+        result = call(below, A, UPLO, compute_v)
+        result_0, result_1 = result
+        node.eigenvalues = Kept(result_0, tracked)
+        node.eigenvectors = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_eigh'
+    return kernel
+
+
+def kernel_of_linalg_eig(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LinalgEigBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_dtype = self.dtype
+        result = call(below, self)
+        result_0, result_1 = result
+        node.eigenvalues = Kept(result_0, tracked)
+        node.eigenvectors = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_eig'
+    return kernel
+
+
+def kernel_of_linalg_qr(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, mode):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, mode)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, mode)
+        node = LinalgQrBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A_shape = A.array.shape
+        node.mode = mode
+        result = call(below, A, mode)
+        result_0, result_1 = result
+        node.Q = Kept(result_0, tracked)
+        node.R = Kept(result_1, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_qr'
+    return kernel
+
+
+def kernel_of_geqrf(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = GeqrfBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        result_0, result_1 = result
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::geqrf'
+    return kernel
+
+
+def kernel_of_linalg_solve_triangular(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, B, upper, left, unitriangular):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, B, upper, left, unitriangular)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_self | tracks_B
+        if not tracked:
+            return call(below, self, B, upper, left, unitriangular)
+        node = LinalgSolveTriangularBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (B.node or B) if tracks_B else None)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.left = left
+        node.unitriangular = unitriangular
+        node.upper = upper
+        result = call(below, self, B, upper, left, unitriangular)
+        if tracks_self and self.node is not None or tracks_B and B.node is not None:
+            a = self.array
+            b = B.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is B.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, B)
+        else:
+            node.metas = None
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_solve_triangular'
+    return kernel
+
+
+def kernel_of_lu_unpack(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        if LU_data.view_of is not None: refresh(LU_data)
+        tracks_LU_data = LU_data.gmask & enabled
+        tracked = tracks_LU_data
+        if not tracked:
+            return call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        node = LuUnpackBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (LU_data.node or LU_data,)
+        node.LU_data_shape = LU_data.array.shape
+        result = call(below, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        result_0, result_1, result_2 = result
+        node.metas = unlike(result_1, LU_data)
+        node.count = 2
+        attach(result_1, Output(node, 0), tracked)
+        attach(result_2, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::lu_unpack'
+    return kernel
+
+
+def kernel_of_linalg_matrix_exp(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = LinalgMatrixExpBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_matrix_exp'
+    return kernel
+
+
+def kernel_of__linalg_det(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A)
+        node = LinalgDetBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A)
+        result_0, result_1, result_2 = result
+        node.LU = result_1
+        node.LU_version = result_1.version()
+        node.pivots = result_2
+        node.pivots_version = result_2.version()
+        node.result = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_det'
+    return kernel
+
+
+def kernel_of__linalg_slogdet(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A)
+        node = LinalgSlogdetBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        result = call(below, A)
+        result_0, result_1, result_2, result_3 = result
+        node.LU = result_2
+        node.LU_version = result_2.version()
+        node.pivots = result_3
+        node.pivots_version = result_3.version()
+        node.sign = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_slogdet'
+    return kernel
+
+
+def kernel_of__linalg_solve_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, B, left, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, B, left, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        if B.view_of is not None: refresh(B)
+        tracks_B = B.gmask & enabled
+        tracked = tracks_A | tracks_B
+        if not tracked:
+            return call(below, A, B, left, check_errors)
+        node = LinalgSolveExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((A.node or A) if tracks_A else None, (B.node or B) if tracks_B else None)
+        node.A = A
+        s = A.storage
+        node.A_version = A.ver if s is None else s.ver
+        node.B = B
+        s = B.storage
+        node.B_version = B.ver if s is None else s.ver
+        node.left = left
+        result = call(below, A, B, left, check_errors)
+        result_0, result_1, result_2, result_3 = result
+        if tracks_A and A.node is not None or tracks_B and B.node is not None:
+            a = A.array
+            b = B.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and A.device is B.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(A, B)
+        else:
+            node.metas = None
+        node.LU = result_1
+        node.LU_version = result_1.version()
+        node.pivots = result_2
+        node.pivots_version = result_2.version()
+        node.result = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_linalg_solve_ex'
+    return kernel
+
+
+def kernel_of_linalg_inv_ex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, A, check_errors):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, A, check_errors)
+        if A.view_of is not None: refresh(A)
+        tracks_A = A.gmask & enabled
+        tracked = tracks_A
+        if not tracked:
+            return call(below, A, check_errors)
+        node = LinalgInvExBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (A.node or A,)
+        result = call(below, A, check_errors)
+        result_0, result_1 = result
+        node.inverse = Kept(result_0, tracked)
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_inv_ex'
+    return kernel
+
+
+def kernel_of_linalg_lstsq(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, b, rcond, driver):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, b, rcond, driver)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if b.view_of is not None: refresh(b)
+        tracks_b = b.gmask & enabled
+        tracked = tracks_self | tracks_b
+        if not tracked:
+            return call(below, self, b, rcond, driver)
+        node = LinalgLstsqBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (b.node or b) if tracks_b else None)
+        node.b = b
+        s = b.storage
+        node.b_version = b.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, b, rcond, driver)
+        result_0, result_1, result_2, result_3 = result
+        if tracks_self and self.node is not None or tracks_b and b.node is not None:
+            a = self.array
+            b = b.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is b.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, b)
+        else:
+            node.metas = None
+        node.solution = Kept(result_0, tracked)
+        node.count = 2
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::linalg_lstsq'
+    return kernel
+
+
+def kernel_of__fft_r2c(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, onesided):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, onesided)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, onesided)
+        node = FftR2cBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.normalization = normalization
+        node.onesided = onesided
+        result = call(below, self, dim, normalization, onesided)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_r2c'
+    return kernel
+
+
+def kernel_of__fft_c2r(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, last_dim_size):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, last_dim_size)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, last_dim_size)
+        node = FftC2rBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        node.normalization = normalization
+        result = call(below, self, dim, normalization, last_dim_size)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_c2r'
+    return kernel
+
+
+def kernel_of__fft_c2c(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, normalization, forward):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, normalization, forward)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, normalization, forward)
+        node = FftC2cBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        node.forward = forward
+        node.normalization = normalization
+        result = call(below, self, dim, normalization, forward)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_fft_c2c'
     return kernel
 
 
@@ -10050,6 +25538,518 @@ def kernel_of_repeat(op):
     return kernel
 
 
+def kernel_of_slice_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, start, end, step):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, start, end, step)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, start, end, step)
+        node = SliceScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.end = end
+        node.start = start
+        node.step = step
+        if tracks_src:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, start, end, step)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::slice_scatter'
+    return kernel
+
+
+def kernel_of_select_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, index):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, index)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, index)
+        node = SelectScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.index = index
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, index)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::select_scatter'
+    return kernel
+
+
+def kernel_of_diagonal_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, offset, dim1, dim2):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, offset, dim1, dim2)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, offset, dim1, dim2)
+        node = DiagonalScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim1 = dim1
+        node.dim2 = dim2
+        node.offset = offset
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, offset, dim1, dim2)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::diagonal_scatter'
+    return kernel
+
+
+def kernel_of_as_strided_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, size, stride, storage_offset)
+        node = AsStridedScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, size, stride, storage_offset)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_scatter'
+    return kernel
+
+
+def kernel_of_unsafe_split_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_size, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_size, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_size, dim)
+        node = UnsafeSplitBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_size = split_size
+        result = call(below, self, split_size, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split.Tensor'
+    return kernel
+
+
+def kernel_of_unsafe_split_with_sizes(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_sizes, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_sizes, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_sizes, dim)
+        node = UnsafeSplitWithSizesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_sizes = split_sizes
+        result = call(below, self, split_sizes, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split_with_sizes'
+    return kernel
+
+
+def kernel_of_t_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::t_', self, tracked)
+        node = TBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::t_'
+    return kernel
+
+
+def kernel_of_transpose_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim0, dim1):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim0, dim1)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim0, dim1)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim0, dim1)
+        admit('aten::transpose_', self, tracked)
+        node = TransposeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim0 = dim0
+        node.dim1 = dim1
+        call(below, self, dim0, dim1)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::transpose_'
+    return kernel
+
+
+def kernel_of_squeeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::squeeze_', self, tracked)
+        node = SqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_'
+    return kernel
+
+
+def kernel_of_squeeze__dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dim', self, tracked)
+        node = SqueezeBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dim'
+    return kernel
+
+
+def kernel_of_squeeze__dims(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dims', self, tracked)
+        node = SqueezeBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dims'
+    return kernel
+
+
+def kernel_of_unsqueeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::unsqueeze_', self, tracked)
+        node = UnsqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::unsqueeze_'
+    return kernel
+
+
+def kernel_of_as_strided_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, size, stride, storage_offset)
+        if self.dtype.category < FLOAT:
+            return call(below, self, size, stride, storage_offset)
+        admit('aten::as_strided_', self, tracked)
+        node = AsStridedBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        call(below, self, size, stride, storage_offset)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_'
+    return kernel
+
+
 def kernel_of_clone(op):
     cache = op.cache
     resolve = op.resolve
@@ -10525,6 +26525,50 @@ def kernel_of_masked_fill__Tensor(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::masked_fill_.Tensor'
+    return kernel
+
+
+def kernel_of_copy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, non_blocking):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, non_blocking)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, non_blocking)
+        node = CopyBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        result = call(below, self, src, non_blocking)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::copy'
     return kernel
 
 
@@ -11059,76 +27103,6 @@ def kernel_of_index_add_(op):
     return kernel
 
 
-def kernel_of_topk(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, k, dim, largest, sorted):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, k, dim, largest, sorted)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, k, dim, largest, sorted)
-        node = TopkBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, k, dim, largest, sorted)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::topk'
-    return kernel
-
-
-def kernel_of_sort_stable(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, stable, dim, descending):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, stable, dim, descending)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, stable, dim, descending)
-        node = SortBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        node.self_shape = self.array.shape
-        node.dim = dim
-        result = call(below, self, stable, dim, descending)
-        result_0, result_1 = result
-        node.indices = result_1
-        node.indices_version = result_1.version()
-        attach(result_0, node, tracked)
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::sort.stable'
-    return kernel
-
-
 def kernel_of_cat(op):
     cache = op.cache
     resolve = op.resolve
@@ -11333,6 +27307,302 @@ def kernel_of_triu_(op):
     return kernel
 
 
+def kernel_of_topk(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, largest, sorted):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, largest, sorted)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, largest, sorted)
+        node = TopkBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, k, dim, largest, sorted)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::topk'
+    return kernel
+
+
+def kernel_of_sort_stable(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, stable, dim, descending):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, stable, dim, descending)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, stable, dim, descending)
+        node = SortBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        result = call(below, self, stable, dim, descending)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::sort.stable'
+    return kernel
+
+
+def kernel_of_kthvalue(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, k, dim, keepdim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, k, dim, keepdim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, k, dim, keepdim)
+        node = KthvalueBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.keepdim = keepdim
+        result = call(below, self, k, dim, keepdim)
+        result_0, result_1 = result
+        node.indices = result_1
+        node.indices_version = result_1.version()
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::kthvalue'
+    return kernel
+
+
+def kernel_of__unique2(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, sorted, return_inverse, return_counts)
+        node = Unique2Backward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::_unique2'
+    return kernel
+
+
+def kernel_of_unique_dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, sorted, return_inverse, return_counts):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim, sorted, return_inverse, return_counts)
+        node = UniqueDimBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, dim, sorted, return_inverse, return_counts)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_dim'
+    return kernel
+
+
+def kernel_of_unique_consecutive(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, return_inverse, return_counts, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, return_inverse, return_counts, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, return_inverse, return_counts, dim)
+        node = UniqueConsecutiveBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, return_inverse, return_counts, dim)
+        result_0, result_1, result_2 = result
+        attach(result_0, node, tracked)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unique_consecutive'
+    return kernel
+
+
+def kernel_of_scatter_reduce_two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        result = call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(result, self, src)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce.two'
+    return kernel
+
+
+def kernel_of_scatter_reduce__two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, index, src, reduce, include_self)
+        admit('aten::scatter_reduce_.two', self, tracked)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(self, self, src)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce_.two'
+    return kernel
+
+
 def kernel_of_uniform_(op):
     cache = op.cache
     resolve = op.resolve
@@ -11529,6 +27799,455 @@ def kernel_of_bernoulli__float(op):
     return kernel
 
 
+def kernel_of_random_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, generator)
+        admit('aten::random_', self, tracked)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_'
+    return kernel
+
+
+def kernel_of_random__to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, to, generator)
+        admit('aten::random_.to', self, tracked)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, to, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_.to'
+    return kernel
+
+
+def kernel_of_cauchy_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, median, sigma, generator)
+        admit('aten::cauchy_', self, tracked)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, median, sigma, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cauchy_'
+    return kernel
+
+
+def kernel_of_log_normal_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
+        admit('aten::log_normal_', self, tracked)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, mean, std, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::log_normal_'
+    return kernel
+
+
+def kernel_of_exponential_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, lambd, generator)
+        admit('aten::exponential_', self, tracked)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, lambd, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::exponential_'
+    return kernel
+
+
+def kernel_of_geometric_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::geometric_', self, tracked)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, p, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::geometric_'
+    return kernel
+
+
+def kernel_of_bernoulli__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::bernoulli_.Tensor', self, tracked)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli_.Tensor'
+    return kernel
+
+
+def kernel_of_poisson(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = PoissonBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::poisson'
+    return kernel
+
+
+def kernel_of_normal_functional(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = NormalFunctionalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal_functional'
+    return kernel
+
+
+def kernel_of_normal_Tensor_float(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        tracked = tracks_mean
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (mean.node or mean,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_float'
+    return kernel
+
+
+def kernel_of_normal_float_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (std.node or std,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.float_Tensor'
+    return kernel
+
+
+def kernel_of_normal_Tensor_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_mean | tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((mean.node or mean) if tracks_mean else None, (std.node or std) if tracks_std else None)
+        result = call(below, mean, std, generator)
+        if tracks_mean and mean.node is not None or tracks_std and std.node is not None:
+            a = mean.array
+            b = std.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and mean.device is std.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(mean, std)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_Tensor'
+    return kernel
+
+
+def kernel_of_embedding_renorm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, indices, max_norm, norm_type)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm'
+    return kernel
+
+
 def kernel_of_zero(op):
     cache = op.cache
     resolve = op.resolve
@@ -11625,6 +28344,244 @@ def kernel_of_random_from(op):
     return kernel
 
 
+def kernel_of_random(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random'
+    return kernel
+
+
+def kernel_of_random_to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, to, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random.to'
+    return kernel
+
+
+def kernel_of_cauchy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, median, sigma, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cauchy'
+    return kernel
+
+
+def kernel_of_log_normal(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::log_normal'
+    return kernel
+
+
+def kernel_of_exponential(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, lambd, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::exponential'
+    return kernel
+
+
+def kernel_of_geometric(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, p, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::geometric'
+    return kernel
+
+
+def kernel_of_bernoulli_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        result = call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli.Tensor'
+    return kernel
+
+
 KERNELS = {
     'aten::abs': kernel_of_abs,
     'aten::abs_': kernel_of_abs_,
@@ -11670,6 +28627,47 @@ KERNELS = {
     'aten::erf_': kernel_of_erf_,
     'aten::gelu': kernel_of_gelu,
     'aten::gelu_': kernel_of_gelu_,
+    'aten::acos': kernel_of_acos,
+    'aten::acos_': kernel_of_acos_,
+    'aten::acosh': kernel_of_acosh,
+    'aten::acosh_': kernel_of_acosh_,
+    'aten::asin': kernel_of_asin,
+    'aten::asin_': kernel_of_asin_,
+    'aten::asinh': kernel_of_asinh,
+    'aten::asinh_': kernel_of_asinh_,
+    'aten::atan': kernel_of_atan,
+    'aten::atan_': kernel_of_atan_,
+    'aten::atanh': kernel_of_atanh,
+    'aten::atanh_': kernel_of_atanh_,
+    'aten::cosh': kernel_of_cosh,
+    'aten::cosh_': kernel_of_cosh_,
+    'aten::sinh': kernel_of_sinh,
+    'aten::sinh_': kernel_of_sinh_,
+    'aten::tan': kernel_of_tan,
+    'aten::tan_': kernel_of_tan_,
+    'aten::exp2': kernel_of_exp2,
+    'aten::exp2_': kernel_of_exp2_,
+    'aten::log2': kernel_of_log2,
+    'aten::log2_': kernel_of_log2_,
+    'aten::log10': kernel_of_log10,
+    'aten::log10_': kernel_of_log10_,
+    'aten::square': kernel_of_square,
+    'aten::square_': kernel_of_square_,
+    'aten::frac': kernel_of_frac,
+    'aten::frac_': kernel_of_frac_,
+    'aten::erfc': kernel_of_erfc,
+    'aten::erfc_': kernel_of_erfc_,
+    'aten::deg2rad': kernel_of_deg2rad,
+    'aten::deg2rad_': kernel_of_deg2rad_,
+    'aten::rad2deg': kernel_of_rad2deg,
+    'aten::rad2deg_': kernel_of_rad2deg_,
+    'aten::sinc': kernel_of_sinc,
+    'aten::sinc_': kernel_of_sinc_,
+    'aten::nan_to_num': kernel_of_nan_to_num,
+    'aten::nan_to_num_': kernel_of_nan_to_num_,
+    'aten::round.decimals': kernel_of_round_decimals,
+    'aten::round_.decimals': kernel_of_round__decimals,
+    'aten::frexp.Tensor': kernel_of_frexp_Tensor,
     'aten::add.Tensor': kernel_of_add_Tensor,
     'aten::add_.Tensor': kernel_of_add__Tensor,
     'aten::add.Scalar': kernel_of_add_Scalar,
@@ -11731,6 +28729,124 @@ KERNELS = {
     'aten::bitwise_or_.Scalar': kernel_of_bitwise_or__Scalar,
     'aten::bitwise_xor_.Tensor': kernel_of_bitwise_xor__Tensor,
     'aten::bitwise_xor_.Scalar': kernel_of_bitwise_xor__Scalar,
+    'aten::copysign.Tensor': kernel_of_copysign_Tensor,
+    'aten::copysign.Scalar': kernel_of_copysign_Scalar,
+    'aten::copysign_.Tensor': kernel_of_copysign__Tensor,
+    'aten::copysign_.Scalar': kernel_of_copysign__Scalar,
+    'aten::fmod.Scalar': kernel_of_fmod_Scalar,
+    'aten::fmod.Tensor': kernel_of_fmod_Tensor,
+    'aten::fmod_.Scalar': kernel_of_fmod__Scalar,
+    'aten::fmod_.Tensor': kernel_of_fmod__Tensor,
+    'aten::fmax': kernel_of_fmax,
+    'aten::fmin': kernel_of_fmin,
+    'aten::hypot': kernel_of_hypot,
+    'aten::hypot_': kernel_of_hypot_,
+    'aten::gcd_': kernel_of_gcd_,
+    'aten::lcm_': kernel_of_lcm_,
+    'aten::nextafter': kernel_of_nextafter,
+    'aten::nextafter_': kernel_of_nextafter_,
+    'aten::heaviside': kernel_of_heaviside,
+    'aten::heaviside_': kernel_of_heaviside_,
+    'aten::logaddexp': kernel_of_logaddexp,
+    'aten::logaddexp2': kernel_of_logaddexp2,
+    'aten::float_power.Tensor_Tensor': kernel_of_float_power_Tensor_Tensor,
+    'aten::float_power.Scalar': kernel_of_float_power_Scalar,
+    'aten::float_power.Tensor_Scalar': kernel_of_float_power_Tensor_Scalar,
+    'aten::float_power_.Scalar': kernel_of_float_power__Scalar,
+    'aten::float_power_.Tensor': kernel_of_float_power__Tensor,
+    'aten::bitwise_left_shift_.Tensor': kernel_of_bitwise_left_shift__Tensor,
+    'aten::bitwise_left_shift_.Tensor_Scalar': kernel_of_bitwise_left_shift__Tensor_Scalar,
+    'aten::bitwise_right_shift_.Tensor': kernel_of_bitwise_right_shift__Tensor,
+    'aten::bitwise_right_shift_.Tensor_Scalar': kernel_of_bitwise_right_shift__Tensor_Scalar,
+    'aten::xlogy.Tensor': kernel_of_xlogy_Tensor,
+    'aten::xlogy.Scalar_Self': kernel_of_xlogy_Scalar_Self,
+    'aten::xlogy.Scalar_Other': kernel_of_xlogy_Scalar_Other,
+    'aten::xlogy_.Tensor': kernel_of_xlogy__Tensor,
+    'aten::xlogy_.Scalar_Other': kernel_of_xlogy__Scalar_Other,
+    'aten::clamp_min': kernel_of_clamp_min,
+    'aten::clamp_min.Tensor': kernel_of_clamp_min_Tensor,
+    'aten::clamp_min_': kernel_of_clamp_min_,
+    'aten::clamp_min_.Tensor': kernel_of_clamp_min__Tensor,
+    'aten::clamp_max': kernel_of_clamp_max,
+    'aten::clamp_max.Tensor': kernel_of_clamp_max_Tensor,
+    'aten::clamp_max_': kernel_of_clamp_max_,
+    'aten::clamp_max_.Tensor': kernel_of_clamp_max__Tensor,
+    'aten::digamma': kernel_of_digamma,
+    'aten::digamma_': kernel_of_digamma_,
+    'aten::lgamma': kernel_of_lgamma,
+    'aten::lgamma_': kernel_of_lgamma_,
+    'aten::erfinv': kernel_of_erfinv,
+    'aten::erfinv_': kernel_of_erfinv_,
+    'aten::i0': kernel_of_i0,
+    'aten::i0_': kernel_of_i0_,
+    'aten::polygamma': kernel_of_polygamma,
+    'aten::igamma': kernel_of_igamma,
+    'aten::igamma_': kernel_of_igamma_,
+    'aten::igammac': kernel_of_igammac,
+    'aten::igammac_': kernel_of_igammac_,
+    'aten::logit': kernel_of_logit,
+    'aten::logit_': kernel_of_logit_,
+    'aten::special_entr': kernel_of_special_entr,
+    'aten::special_ndtri': kernel_of_special_ndtri,
+    'aten::special_log_ndtr': kernel_of_special_log_ndtr,
+    'aten::special_erfcx': kernel_of_special_erfcx,
+    'aten::special_i0e': kernel_of_special_i0e,
+    'aten::special_i1': kernel_of_special_i1,
+    'aten::special_i1e': kernel_of_special_i1e,
+    'aten::special_airy_ai': kernel_of_special_airy_ai,
+    'aten::special_bessel_j0': kernel_of_special_bessel_j0,
+    'aten::special_bessel_j1': kernel_of_special_bessel_j1,
+    'aten::special_bessel_y0': kernel_of_special_bessel_y0,
+    'aten::special_bessel_y1': kernel_of_special_bessel_y1,
+    'aten::special_modified_bessel_i0': kernel_of_special_modified_bessel_i0,
+    'aten::special_modified_bessel_i1': kernel_of_special_modified_bessel_i1,
+    'aten::special_modified_bessel_k0': kernel_of_special_modified_bessel_k0,
+    'aten::special_modified_bessel_k1': kernel_of_special_modified_bessel_k1,
+    'aten::special_scaled_modified_bessel_k0': kernel_of_special_scaled_modified_bessel_k0,
+    'aten::special_scaled_modified_bessel_k1': kernel_of_special_scaled_modified_bessel_k1,
+    'aten::special_spherical_bessel_j0': kernel_of_special_spherical_bessel_j0,
+    'aten::special_zeta': kernel_of_special_zeta,
+    'aten::special_zeta.self_scalar': kernel_of_special_zeta_self_scalar,
+    'aten::special_zeta.other_scalar': kernel_of_special_zeta_other_scalar,
+    'aten::special_xlog1py': kernel_of_special_xlog1py,
+    'aten::special_xlog1py.self_scalar': kernel_of_special_xlog1py_self_scalar,
+    'aten::special_xlog1py.other_scalar': kernel_of_special_xlog1py_other_scalar,
+    'aten::special_chebyshev_polynomial_t': kernel_of_special_chebyshev_polynomial_t,
+    'aten::special_chebyshev_polynomial_t.x_scalar': kernel_of_special_chebyshev_polynomial_t_x_scalar,
+    'aten::special_chebyshev_polynomial_t.n_scalar': kernel_of_special_chebyshev_polynomial_t_n_scalar,
+    'aten::special_chebyshev_polynomial_u': kernel_of_special_chebyshev_polynomial_u,
+    'aten::special_chebyshev_polynomial_u.x_scalar': kernel_of_special_chebyshev_polynomial_u_x_scalar,
+    'aten::special_chebyshev_polynomial_u.n_scalar': kernel_of_special_chebyshev_polynomial_u_n_scalar,
+    'aten::special_chebyshev_polynomial_v': kernel_of_special_chebyshev_polynomial_v,
+    'aten::special_chebyshev_polynomial_v.x_scalar': kernel_of_special_chebyshev_polynomial_v_x_scalar,
+    'aten::special_chebyshev_polynomial_v.n_scalar': kernel_of_special_chebyshev_polynomial_v_n_scalar,
+    'aten::special_chebyshev_polynomial_w': kernel_of_special_chebyshev_polynomial_w,
+    'aten::special_chebyshev_polynomial_w.x_scalar': kernel_of_special_chebyshev_polynomial_w_x_scalar,
+    'aten::special_chebyshev_polynomial_w.n_scalar': kernel_of_special_chebyshev_polynomial_w_n_scalar,
+    'aten::special_shifted_chebyshev_polynomial_t': kernel_of_special_shifted_chebyshev_polynomial_t,
+    'aten::special_shifted_chebyshev_polynomial_t.x_scalar': kernel_of_special_shifted_chebyshev_polynomial_t_x_scalar,
+    'aten::special_shifted_chebyshev_polynomial_t.n_scalar': kernel_of_special_shifted_chebyshev_polynomial_t_n_scalar,
+    'aten::special_shifted_chebyshev_polynomial_u': kernel_of_special_shifted_chebyshev_polynomial_u,
+    'aten::special_shifted_chebyshev_polynomial_u.x_scalar': kernel_of_special_shifted_chebyshev_polynomial_u_x_scalar,
+    'aten::special_shifted_chebyshev_polynomial_u.n_scalar': kernel_of_special_shifted_chebyshev_polynomial_u_n_scalar,
+    'aten::special_shifted_chebyshev_polynomial_v': kernel_of_special_shifted_chebyshev_polynomial_v,
+    'aten::special_shifted_chebyshev_polynomial_v.x_scalar': kernel_of_special_shifted_chebyshev_polynomial_v_x_scalar,
+    'aten::special_shifted_chebyshev_polynomial_v.n_scalar': kernel_of_special_shifted_chebyshev_polynomial_v_n_scalar,
+    'aten::special_shifted_chebyshev_polynomial_w': kernel_of_special_shifted_chebyshev_polynomial_w,
+    'aten::special_shifted_chebyshev_polynomial_w.x_scalar': kernel_of_special_shifted_chebyshev_polynomial_w_x_scalar,
+    'aten::special_shifted_chebyshev_polynomial_w.n_scalar': kernel_of_special_shifted_chebyshev_polynomial_w_n_scalar,
+    'aten::special_hermite_polynomial_h': kernel_of_special_hermite_polynomial_h,
+    'aten::special_hermite_polynomial_h.x_scalar': kernel_of_special_hermite_polynomial_h_x_scalar,
+    'aten::special_hermite_polynomial_h.n_scalar': kernel_of_special_hermite_polynomial_h_n_scalar,
+    'aten::special_hermite_polynomial_he': kernel_of_special_hermite_polynomial_he,
+    'aten::special_hermite_polynomial_he.x_scalar': kernel_of_special_hermite_polynomial_he_x_scalar,
+    'aten::special_hermite_polynomial_he.n_scalar': kernel_of_special_hermite_polynomial_he_n_scalar,
+    'aten::special_laguerre_polynomial_l': kernel_of_special_laguerre_polynomial_l,
+    'aten::special_laguerre_polynomial_l.x_scalar': kernel_of_special_laguerre_polynomial_l_x_scalar,
+    'aten::special_laguerre_polynomial_l.n_scalar': kernel_of_special_laguerre_polynomial_l_n_scalar,
+    'aten::special_legendre_polynomial_p': kernel_of_special_legendre_polynomial_p,
+    'aten::special_legendre_polynomial_p.x_scalar': kernel_of_special_legendre_polynomial_p_x_scalar,
+    'aten::special_legendre_polynomial_p.n_scalar': kernel_of_special_legendre_polynomial_p_n_scalar,
     'aten::where.self': kernel_of_where_self,
     'aten::where.ScalarSelf': kernel_of_where_ScalarSelf,
     'aten::where.ScalarOther': kernel_of_where_ScalarOther,
@@ -11742,6 +28858,40 @@ KERNELS = {
     'aten::lerp_.Scalar': kernel_of_lerp__Scalar,
     'aten::addcmul': kernel_of_addcmul,
     'aten::addcmul_': kernel_of_addcmul_,
+    'aten::lerp.Tensor': kernel_of_lerp_Tensor,
+    'aten::lerp_.Tensor': kernel_of_lerp__Tensor,
+    'aten::addcdiv': kernel_of_addcdiv,
+    'aten::addcdiv_': kernel_of_addcdiv_,
+    'aten::angle': kernel_of_angle,
+    'aten::sgn': kernel_of_sgn,
+    'aten::sgn_': kernel_of_sgn_,
+    'aten::conj_physical': kernel_of_conj_physical,
+    'aten::conj_physical_': kernel_of_conj_physical_,
+    'aten::complex': kernel_of_complex,
+    'aten::polar': kernel_of_polar,
+    'aten::view_as_real_copy': kernel_of_view_as_real_copy,
+    'aten::view_as_complex_copy': kernel_of_view_as_complex_copy,
+    'aten::elu': kernel_of_elu,
+    'aten::elu_': kernel_of_elu_,
+    'aten::leaky_relu': kernel_of_leaky_relu,
+    'aten::leaky_relu_': kernel_of_leaky_relu_,
+    'aten::hardtanh': kernel_of_hardtanh,
+    'aten::hardtanh_': kernel_of_hardtanh_,
+    'aten::hardsigmoid': kernel_of_hardsigmoid,
+    'aten::hardsigmoid_': kernel_of_hardsigmoid_,
+    'aten::hardswish': kernel_of_hardswish,
+    'aten::hardswish_': kernel_of_hardswish_,
+    'aten::hardshrink': kernel_of_hardshrink,
+    'aten::softshrink': kernel_of_softshrink,
+    'aten::softplus': kernel_of_softplus,
+    'aten::silu': kernel_of_silu,
+    'aten::silu_': kernel_of_silu_,
+    'aten::mish': kernel_of_mish,
+    'aten::mish_': kernel_of_mish_,
+    'aten::threshold': kernel_of_threshold,
+    'aten::threshold_': kernel_of_threshold_,
+    'aten::glu': kernel_of_glu,
+    'aten::log_sigmoid_forward': kernel_of_log_sigmoid_forward,
     'aten::threshold_backward': kernel_of_threshold_backward,
     'aten::sigmoid_backward': kernel_of_sigmoid_backward,
     'aten::tanh_backward': kernel_of_tanh_backward,
@@ -11767,6 +28917,18 @@ KERNELS = {
     'aten::logsumexp': kernel_of_logsumexp,
     'aten::cumsum': kernel_of_cumsum,
     'aten::cumsum_': kernel_of_cumsum_,
+    'aten::aminmax': kernel_of_aminmax,
+    'aten::linalg_vector_norm': kernel_of_linalg_vector_norm,
+    'aten::cumprod': kernel_of_cumprod,
+    'aten::cumprod_': kernel_of_cumprod_,
+    'aten::logcumsumexp': kernel_of_logcumsumexp,
+    'aten::cummax': kernel_of_cummax,
+    'aten::cummin': kernel_of_cummin,
+    'aten::median': kernel_of_median,
+    'aten::median.dim': kernel_of_median_dim,
+    'aten::nanmedian': kernel_of_nanmedian,
+    'aten::nanmedian.dim': kernel_of_nanmedian_dim,
+    'aten::mode': kernel_of_mode,
     'aten::_softmax': kernel_of__softmax,
     'aten::_log_softmax': kernel_of__log_softmax,
     'aten::_softmax_backward_data': kernel_of__softmax_backward_data,
@@ -11775,14 +28937,91 @@ KERNELS = {
     'aten::nll_loss_backward': kernel_of_nll_loss_backward,
     'aten::mse_loss': kernel_of_mse_loss,
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
+    'aten::binary_cross_entropy': kernel_of_binary_cross_entropy,
+    'aten::binary_cross_entropy_with_logits': kernel_of_binary_cross_entropy_with_logits,
+    'aten::embedding': kernel_of_embedding,
+    'aten::embedding_renorm_': kernel_of_embedding_renorm_,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
+    'aten::native_layer_norm': kernel_of_native_layer_norm,
+    'aten::native_group_norm': kernel_of_native_group_norm,
+    'aten::convolution': kernel_of_convolution,
+    'aten::im2col': kernel_of_im2col,
+    'aten::col2im': kernel_of_col2im,
+    'aten::max_pool2d_with_indices': kernel_of_max_pool2d_with_indices,
+    'aten::max_pool3d_with_indices': kernel_of_max_pool3d_with_indices,
+    'aten::avg_pool2d': kernel_of_avg_pool2d,
+    'aten::avg_pool3d': kernel_of_avg_pool3d,
+    'aten::avg_pool2d_backward': kernel_of_avg_pool2d_backward,
+    'aten::avg_pool3d_backward': kernel_of_avg_pool3d_backward,
+    'aten::_adaptive_avg_pool2d': kernel_of__adaptive_avg_pool2d,
+    'aten::_adaptive_avg_pool3d': kernel_of__adaptive_avg_pool3d,
+    'aten::_adaptive_avg_pool2d_backward': kernel_of__adaptive_avg_pool2d_backward,
+    'aten::_adaptive_avg_pool3d_backward': kernel_of__adaptive_avg_pool3d_backward,
+    'aten::adaptive_max_pool2d': kernel_of_adaptive_max_pool2d,
+    'aten::adaptive_max_pool3d': kernel_of_adaptive_max_pool3d,
+    'aten::fractional_max_pool2d': kernel_of_fractional_max_pool2d,
+    'aten::fractional_max_pool3d': kernel_of_fractional_max_pool3d,
+    'aten::constant_pad_nd': kernel_of_constant_pad_nd,
+    'aten::upsample_nearest1d': kernel_of_upsample_nearest1d,
+    'aten::upsample_nearest1d_backward': kernel_of_upsample_nearest1d_backward,
+    'aten::upsample_nearest2d': kernel_of_upsample_nearest2d,
+    'aten::upsample_nearest2d_backward': kernel_of_upsample_nearest2d_backward,
+    'aten::upsample_nearest3d': kernel_of_upsample_nearest3d,
+    'aten::upsample_nearest3d_backward': kernel_of_upsample_nearest3d_backward,
+    'aten::_upsample_nearest_exact1d': kernel_of__upsample_nearest_exact1d,
+    'aten::_upsample_nearest_exact1d_backward': kernel_of__upsample_nearest_exact1d_backward,
+    'aten::_upsample_nearest_exact2d': kernel_of__upsample_nearest_exact2d,
+    'aten::_upsample_nearest_exact2d_backward': kernel_of__upsample_nearest_exact2d_backward,
+    'aten::_upsample_nearest_exact3d': kernel_of__upsample_nearest_exact3d,
+    'aten::_upsample_nearest_exact3d_backward': kernel_of__upsample_nearest_exact3d_backward,
+    'aten::upsample_linear1d': kernel_of_upsample_linear1d,
+    'aten::upsample_linear1d_backward': kernel_of_upsample_linear1d_backward,
+    'aten::upsample_bilinear2d': kernel_of_upsample_bilinear2d,
+    'aten::upsample_bilinear2d_backward': kernel_of_upsample_bilinear2d_backward,
+    'aten::upsample_trilinear3d': kernel_of_upsample_trilinear3d,
+    'aten::upsample_trilinear3d_backward': kernel_of_upsample_trilinear3d_backward,
+    'aten::upsample_bicubic2d': kernel_of_upsample_bicubic2d,
+    'aten::upsample_bicubic2d_backward': kernel_of_upsample_bicubic2d_backward,
+    'aten::_upsample_bilinear2d_aa': kernel_of__upsample_bilinear2d_aa,
+    'aten::_upsample_bilinear2d_aa_backward': kernel_of__upsample_bilinear2d_aa_backward,
+    'aten::_upsample_bicubic2d_aa': kernel_of__upsample_bicubic2d_aa,
+    'aten::_upsample_bicubic2d_aa_backward': kernel_of__upsample_bicubic2d_aa_backward,
+    'aten::_upsample_lanczos2d_aa': kernel_of__upsample_lanczos2d_aa,
+    'aten::_upsample_lanczos2d_aa_backward': kernel_of__upsample_lanczos2d_aa_backward,
     'aten::mm': kernel_of_mm,
     'aten::bmm': kernel_of_bmm,
     'aten::mv': kernel_of_mv,
     'aten::dot': kernel_of_dot,
+    'aten::vdot': kernel_of_vdot,
     'aten::addmm': kernel_of_addmm,
     'aten::addmm_': kernel_of_addmm_,
+    'aten::addmv': kernel_of_addmv,
+    'aten::addmv_': kernel_of_addmv_,
+    'aten::baddbmm': kernel_of_baddbmm,
+    'aten::baddbmm_': kernel_of_baddbmm_,
+    'aten::linalg_cross': kernel_of_linalg_cross,
+    'aten::linalg_pinv.atol_rtol_tensor': kernel_of_linalg_pinv_atol_rtol_tensor,
+    'aten::linalg_cholesky_ex': kernel_of_linalg_cholesky_ex,
+    'aten::linalg_lu_factor_ex': kernel_of_linalg_lu_factor_ex,
+    'aten::linalg_ldl_factor_ex': kernel_of_linalg_ldl_factor_ex,
+    'aten::linalg_ldl_solve': kernel_of_linalg_ldl_solve,
+    'aten::_linalg_svd': kernel_of__linalg_svd,
+    'aten::_linalg_eigh': kernel_of__linalg_eigh,
+    'aten::linalg_eig': kernel_of_linalg_eig,
+    'aten::linalg_qr': kernel_of_linalg_qr,
+    'aten::geqrf': kernel_of_geqrf,
+    'aten::linalg_solve_triangular': kernel_of_linalg_solve_triangular,
+    'aten::lu_unpack': kernel_of_lu_unpack,
+    'aten::linalg_matrix_exp': kernel_of_linalg_matrix_exp,
+    'aten::_linalg_det': kernel_of__linalg_det,
+    'aten::_linalg_slogdet': kernel_of__linalg_slogdet,
+    'aten::_linalg_solve_ex': kernel_of__linalg_solve_ex,
+    'aten::linalg_inv_ex': kernel_of_linalg_inv_ex,
+    'aten::linalg_lstsq': kernel_of_linalg_lstsq,
+    'aten::_fft_r2c': kernel_of__fft_r2c,
+    'aten::_fft_c2r': kernel_of__fft_c2r,
+    'aten::_fft_c2c': kernel_of__fft_c2c,
     'aten::view': kernel_of_view,
     'aten::transpose.int': kernel_of_transpose_int,
     'aten::t': kernel_of_t,
@@ -11803,6 +29042,19 @@ KERNELS = {
     'aten::split_with_sizes': kernel_of_split_with_sizes,
     'aten::_unsafe_view': kernel_of__unsafe_view,
     'aten::repeat': kernel_of_repeat,
+    'aten::slice_scatter': kernel_of_slice_scatter,
+    'aten::select_scatter': kernel_of_select_scatter,
+    'aten::diagonal_scatter': kernel_of_diagonal_scatter,
+    'aten::as_strided_scatter': kernel_of_as_strided_scatter,
+    'aten::unsafe_split.Tensor': kernel_of_unsafe_split_Tensor,
+    'aten::unsafe_split_with_sizes': kernel_of_unsafe_split_with_sizes,
+    'aten::t_': kernel_of_t_,
+    'aten::transpose_': kernel_of_transpose_,
+    'aten::squeeze_': kernel_of_squeeze_,
+    'aten::squeeze_.dim': kernel_of_squeeze__dim,
+    'aten::squeeze_.dims': kernel_of_squeeze__dims,
+    'aten::unsqueeze_': kernel_of_unsqueeze_,
+    'aten::as_strided_': kernel_of_as_strided_,
     'aten::clone': kernel_of_clone,
     'aten::copy_': kernel_of_copy_,
     'aten::_to_copy': kernel_of__to_copy,
@@ -11815,6 +29067,7 @@ KERNELS = {
     'aten::masked_fill.Tensor': kernel_of_masked_fill_Tensor,
     'aten::masked_fill_.Scalar': kernel_of_masked_fill__Scalar,
     'aten::masked_fill_.Tensor': kernel_of_masked_fill__Tensor,
+    'aten::copy': kernel_of_copy,
     'aten::index.Tensor': kernel_of_index_Tensor,
     'aten::index_put': kernel_of_index_put,
     'aten::index_put_': kernel_of_index_put_,
@@ -11828,29 +29081,59 @@ KERNELS = {
     'aten::scatter_add_': kernel_of_scatter_add_,
     'aten::index_add': kernel_of_index_add,
     'aten::index_add_': kernel_of_index_add_,
-    'aten::topk': kernel_of_topk,
-    'aten::sort.stable': kernel_of_sort_stable,
     'aten::cat': kernel_of_cat,
     'aten::flip': kernel_of_flip,
     'aten::tril': kernel_of_tril,
     'aten::tril_': kernel_of_tril_,
     'aten::triu': kernel_of_triu,
     'aten::triu_': kernel_of_triu_,
+    'aten::topk': kernel_of_topk,
+    'aten::sort.stable': kernel_of_sort_stable,
+    'aten::kthvalue': kernel_of_kthvalue,
+    'aten::_unique2': kernel_of__unique2,
+    'aten::unique_dim': kernel_of_unique_dim,
+    'aten::unique_consecutive': kernel_of_unique_consecutive,
+    'aten::scatter_reduce.two': kernel_of_scatter_reduce_two,
+    'aten::scatter_reduce_.two': kernel_of_scatter_reduce__two,
     'aten::uniform_': kernel_of_uniform_,
     'aten::normal_': kernel_of_normal_,
     'aten::random_.from': kernel_of_random__from,
     'aten::bernoulli': kernel_of_bernoulli,
     'aten::bernoulli.p': kernel_of_bernoulli_p,
     'aten::bernoulli_.float': kernel_of_bernoulli__float,
+    'aten::random_': kernel_of_random_,
+    'aten::random_.to': kernel_of_random__to,
+    'aten::cauchy_': kernel_of_cauchy_,
+    'aten::log_normal_': kernel_of_log_normal_,
+    'aten::exponential_': kernel_of_exponential_,
+    'aten::geometric_': kernel_of_geometric_,
+    'aten::bernoulli_.Tensor': kernel_of_bernoulli__Tensor,
+    'aten::poisson': kernel_of_poisson,
+    'aten::normal_functional': kernel_of_normal_functional,
+    'aten::normal.Tensor_float': kernel_of_normal_Tensor_float,
+    'aten::normal.float_Tensor': kernel_of_normal_float_Tensor,
+    'aten::normal.Tensor_Tensor': kernel_of_normal_Tensor_Tensor,
+    'aten::embedding_renorm': kernel_of_embedding_renorm,
     'aten::zero': kernel_of_zero,
     'aten::uniform': kernel_of_uniform,
     'aten::random.from': kernel_of_random_from,
+    'aten::random': kernel_of_random,
+    'aten::random.to': kernel_of_random_to,
+    'aten::cauchy': kernel_of_cauchy,
+    'aten::log_normal': kernel_of_log_normal,
+    'aten::exponential': kernel_of_exponential,
+    'aten::geometric': kernel_of_geometric,
+    'aten::bernoulli.Tensor': kernel_of_bernoulli_Tensor,
 }
 
 CONSTANT = frozenset({
     'aten::logical_not',
     'aten::bitwise_not',
     'aten::isnan',
+    'aten::signbit',
+    'aten::isposinf',
+    'aten::isneginf',
+    'aten::isinf',
     'aten::eq.Tensor',
     'aten::eq.Scalar',
     'aten::ne.Tensor',
@@ -11875,6 +29158,14 @@ CONSTANT = frozenset({
     'aten::bitwise_xor.Tensor',
     'aten::bitwise_xor.Scalar',
     'aten::bitwise_xor.Scalar_Tensor',
+    'aten::gcd',
+    'aten::lcm',
+    'aten::bitwise_left_shift.Tensor',
+    'aten::bitwise_left_shift.Tensor_Scalar',
+    'aten::bitwise_left_shift.Scalar_Tensor',
+    'aten::bitwise_right_shift.Tensor',
+    'aten::bitwise_right_shift.Tensor_Scalar',
+    'aten::bitwise_right_shift.Scalar_Tensor',
     'aten::where.Scalar',
     'aten::argmax',
     'aten::argmin',
@@ -11884,8 +29175,14 @@ CONSTANT = frozenset({
     'aten::all',
     'aten::all.dim',
     'aten::all.dims',
+    'aten::bincount',
     'aten::detach',
+    'aten::view.dtype',
+    'aten::repeat_interleave.Tensor',
     'aten::nonzero',
+    'aten::searchsorted.Tensor',
+    'aten::searchsorted.Scalar',
+    'aten::nonzero_static',
     'aten::empty_like',
     'aten::zeros_like',
     'aten::ones_like',
@@ -11897,4 +29194,19 @@ CONSTANT = frozenset({
     'aten::new_ones',
     'aten::new_full',
     'aten::new_empty_strided',
+    'aten::linspace.Tensor_Tensor',
+    'aten::linspace.Tensor_Scalar',
+    'aten::linspace.Scalar_Tensor',
+    'aten::logspace.Tensor_Tensor',
+    'aten::logspace.Tensor_Scalar',
+    'aten::logspace.Scalar_Tensor',
+    'aten::rand_like.generator',
+    'aten::randn_like.generator',
+    'aten::randint_like',
+    'aten::randint_like.generator',
+    'aten::randint_like.Tensor',
+    'aten::randint_like.Tensor_generator',
+    'aten::randint_like.low_dtype',
+    'aten::randint_like.low_generator_dtype',
+    'aten::multinomial',
 })

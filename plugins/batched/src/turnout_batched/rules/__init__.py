@@ -89,6 +89,7 @@ RULES: dict[str, Any] = {
     "slice.Tensor": views.slice_,
     "diagonal": views.diagonal,
     "unfold": views.unfold,
+    "view.dtype": views.view_dtype,
     "alias": views.the_same,
     "detach": views.the_same,
     "as_strided": views.as_strided,
@@ -107,6 +108,12 @@ RULES: dict[str, Any] = {
     "slice_backward": views.scattered,
     "unfold_backward": views.scattered,
     "diagonal_backward": views.diagonal_backward,
+    "select_scatter": views.written_over,
+    "slice_scatter": views.written_over,
+    "diagonal_scatter": views.diagonal_scatter,
+    "as_strided_scatter": views.as_strided_scatter,
+    "unsafe_split.Tensor": views.parts,
+    "unsafe_split_with_sizes": views.parts,
     # indices
     "gather": indexing.gather,
     "scatter.src": indexing.beside,
@@ -146,6 +153,8 @@ DECOMPOSED: dict[str, Any] = {
 # operator -> why it cannot be done for each example
 REFUSED: dict[str, str] = {
     "_local_scalar_dense": "one number is asked for",
-    "resize_": "the memory of all examples would change its size",
+    "bincount": "the shape of its result depends on values",
+    **dict.fromkeys(("resize_", "resize_as_"), "the memory of all examples would change its size"),
+    "as_strided_": "an example has no memory of its own",
 }
 # fmt: on

@@ -21,7 +21,7 @@ __kernel void take(const Call call, __global S *o, __global const S *a, __global
   const long i = get_global_id(0);
   if (i >= call.n) return;
   LOCATE(i)
-  ST(o, at[0], LD(a, at[1] + places[at[2]]));
+  ST(o, at[0], LD(a, at[1] + places[at[2]] * call.extra[0]));
 }
 
 /* op 0 writes, op 1 adds. The inner grid is walked in order: of repeated positions the last write stands, and sums are the

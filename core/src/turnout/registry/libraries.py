@@ -1,240 +1,26 @@
-"""The registry: operators, fallbacks, backends, and libraries of registrations that can be undone.
+"""`Library`: the one way to change a registry, a group of registrations that can be undone.
 
-One lock orders all changes. Every change is: check, mutate, clear the caches it can affect; a check that fails leaves
-everything as it was. `Library` is the one way to change a registry, and `undo` takes back all that it did, newest first.
+Every change is: check, mutate, clear the caches it can affect, note how to take it back; a check that fails leaves everything
+as it was. `undo` takes back all of it, newest first.
 """
 
 from __future__ import annotations
 
-from turnout.config import LOCK
-from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError, UnknownOperatorError
+from turnout.errors import ConflictError, KernelSignatureError, RegistrationError, UniverseError
 from turnout.errors import registry as texts
-from turnout.kernels import BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
-from turnout.keys import KEYS, OLD_NAMES, Functionality
-from turnout.operators import Operator, Packet
+from turnout.kernels import ARRAY, BOXED, FALLTHROUGH, FORMS, INTERNAL, UNBOXED, Kernel, LazyFunction
+from turnout.keys import OLD_NAMES, Functionality
+from turnout.operators import Operator
+from turnout.registry.store import REGISTRY, Registry, without_default
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from turnout.backends import Backend
-    from turnout.keys import KeySpace
-    from turnout.operators import Plan
 
     Call = Callable[..., Any]
-
-
-class Registry:
-    """Everything registered over one key space.
-
-    The process uses `REGISTRY`, which follows the configuration; tests build others.
-    """
-
-    def __init__(self, keys: KeySpace, *, follows_config: bool = False) -> None:
-        self.keys = keys
-        self.lock = LOCK
-        self.operators: dict[str, Operator] = {}
-        self.packets: dict[str, dict[str, Packet]] = {}
-        self.backends: dict[str, Backend] = {}
-        self.fallbacks: dict[str, Kernel] = {}
-        self.fallbacks_by_key: dict[str, Kernel] = {}
-        self._specializers: dict[int, Callable[[Operator, str], Any]] = {}
-        self._follows_config = follows_config
-        self._subscribed = False
-        self._disabled: frozenset[str] | None = None  # what keys.disable holds, until a setting changes
-        self.services: dict[str, Any] = {}  # functionality -> what its plugin offers to core's public functions
-        self.generation = 0  # counts changes; what is derived from the registry compares it
-        self.instruments: tuple[Callable[[Operator, Plan, Call], Call], ...] = ()
-
-    # ---- looking up
-
-    def find(self, qualified_name: str) -> Operator:
-        """The operator "namespace::name.overload". Raises UnknownOperatorError naming near ones."""
-        op = self.operators.get(_without_default(qualified_name))
-        if op is None or not op.is_defined:
-            raise UnknownOperatorError(texts.unknown_operator(qualified_name, self))
-        return op
-
-    def key_name(self, key: str) -> str:
-        """The present name of a key that kernels can be registered at, those of plugins that are not active included.
-
-        Kernels may come before the plugin of their backend; they wait. Raises UniverseError for an unknown key.
-        """
-        try:
-            return self.keys.canonical(key)
-        except UniverseError:
-            from turnout import plugins
-
-            if self._follows_config and key in plugins.catalog().key_names():
-                return key
-            raise
-
-    def packet(self, namespace: str, name: str) -> Packet | None:
-        """All overloads of a name, or None."""
-        return self.packets.get(namespace, {}).get(name)
-
-    def dangling(self) -> list[Operator]:
-        """Operators with kernels whose schema nobody has defined (yet)."""
-        with self.lock:
-            return [op for op in self.operators.values() if not op.is_defined and any(op.kernels.values())]
-
-    def waiting(self) -> list[tuple[Operator, str]]:
-        """Operators and keys of kernels whose key does not exist (yet)."""
-        with self.lock:
-            is_key = self.keys.universe.is_key
-            return [(op, key) for op in self.operators.values() for key in op.kernels if not is_key(key)]
-
-    def specializer(self, fallback: Kernel) -> Callable[[Operator, str], Any] | None:
-        """The function that specialises a fallback per operator and runtime key, if it has one."""
-        return self._specializers.get(id(fallback))
-
-    def is_disabled(self, key: str, functionality: str) -> bool:
-        """Whether configuration makes this slot fall through."""
-        if not self._follows_config:
-            return False
-        from turnout import config
-
-        if self._disabled is None:
-            self.follow_config()
-            self._disabled = config.disabled_keys()
-        return bool(self._disabled) and config.key_disabled(key, functionality)
-
-    def choice(self, op: Operator, key: str) -> str | None:
-        """The library or distribution that configuration chose for a slot that two libraries claim."""
-        if not self._follows_config:
-            return None
-        from turnout import config
-
-        self.follow_config()
-        return config.kernel_choices().get(f"{op.qualified_name}@{key}")
-
-    def follow_config(self) -> None:
-        """From the first resolution on, a change of settings clears the caches."""
-        if not self._subscribed:
-            from turnout import config
-
-            self._subscribed = True
-            config.on_change(self._config_changed)
-
-    def _config_changed(self, names: object) -> None:
-        self._disabled = None
-        self.changed()
-
-    # ---- what wins at one operator and key
-
-    def winner(self, op: Operator, key: str, stack: list[Kernel]) -> Kernel:
-        """The kernel that stands among those registered at one key: the newest of the library that wins.
-
-        A conflict that a registration would have been refused for can come back, by undoing the library or the setting that
-        decided it. Nobody wins then: the kernel is one that raises ConflictError, whatever the order was.
-        """
-        if len({id(k.library) for k in stack}) == 1:
-            return stack[-1]
-        chosen = self.choice(op, key)
-        if chosen is not None:
-            found = [k for k in stack if k.library is not None and chosen in (k.library.name, k.library.distribution)]
-            if found:
-                return found[-1]
-        overriding = [k for k in stack if k.allow_override]
-        if len({id(k.library) for k in overriding}) == 1:
-            return overriding[-1]
-        contenders = sorted(overriding or stack, key=lambda k: (k.origin, k.source))
-        text = texts.conflict(op, key, contenders[0], contenders[-1], both_override=bool(overriding))
-
-        def call_conflict(ks: int, *args: Any) -> Any:
-            raise ConflictError(text)
-
-        return Kernel(call_conflict, INTERNAL, calls_operators=False, label="conflict")
-
-    def check_conflict(self, op: Operator, key: str, kernel: Kernel) -> None:
-        """Raise ConflictError unless exactly one library would say allow_override, or configuration chooses."""
-        others = [k for k in op.kernels.get(key, ()) if k.library is not kernel.library]
-        if not others or self.choice(op, key) is not None:
-            return
-        overriding = {id(k.library) for k in (*others, kernel) if k.allow_override}
-        if len(overriding) != 1:
-            raise ConflictError(texts.conflict(op, key, others[-1], kernel, both_override=bool(overriding)))
-
-    # ---- changes, all under the lock
-
-    def changed(self, op: Operator | None = None) -> None:
-        """Clear the caches that a change can affect: one operator's, or everything."""
-        self.generation += 1
-        if op is not None:
-            op.cache.clear()
-            return
-        self._expand_fallbacks()
-        for each in self.operators.values():
-            each.forget_specializations()
-            each.cache.clear()
-
-    def instrument(self, wrapper: Callable[[Operator, Plan, Call], Call]) -> Callable[[], None]:
-        """Pass every callable that resolution binds through `wrapper(op, plan, call)` until the returned undo is called."""
-
-        def change(kept: tuple[Any, ...], added: tuple[Any, ...] = ()) -> None:
-            self.instruments = (*kept, *added)
-            for each in self.operators.values():
-                each.cache.clear()
-
-        def undo() -> None:
-            with self.lock:
-                change(tuple(w for w in self.instruments if w is not wrapper))
-
-        with self.lock:
-            change(self.instruments, (wrapper,))
-        return undo
-
-    def _expand_fallbacks(self) -> None:
-        """Fallbacks by runtime key; one at an alias covers the keys of the alias that have none of their own."""
-        universe = self.keys.universe
-        expanded: dict[str, Kernel] = {}
-        for key, kernel in self.fallbacks.items():
-            for covered in universe.aliases.get(key, ()):
-                expanded[covered] = kernel
-        expanded.update({key: kernel for key, kernel in self.fallbacks.items() if key in universe.rank})
-        self.fallbacks_by_key = expanded
-
-    def set_specializer(self, fallback: Kernel, specialize: Callable[[Operator, str], Any] | None) -> None:
-        """Attach or remove the specialisation of a fallback."""
-        if specialize is None:
-            self._specializers.pop(id(fallback), None)
-        else:
-            self._specializers[id(fallback)] = specialize
-
-    def operator(self, qualified_name: str) -> Operator:
-        """The operator of that name, made as an undefined one when it is new: impl before define waits in it."""
-        op = self.operators.get(qualified_name)
-        if op is None:
-            op = self.operators[qualified_name] = Operator(self, qualified_name)
-        return op
-
-    def attach(self, op: Operator) -> None:
-        """Put a defined operator into its packet."""
-        packets = self.packets.setdefault(op.namespace, {})
-        packet = packets.get(op.name)
-        if packet is None:
-            packet = packets[op.name] = Packet(self, op.namespace, op.name)
-        packet.overloads[op.overload] = op
-        packet.changed()
-
-    def detach(self, op: Operator) -> None:
-        """Take an operator out of its packet, and an empty packet out of its namespace."""
-        packet = self.packets[op.namespace][op.name]
-        packet.overloads.pop(op.overload, None)
-        packet.changed()
-        if not packet.overloads:
-            del self.packets[op.namespace][op.name]
-
-    def on_device(self, op: Operator, plan: Plan, call: Call) -> Call:
-        """A backend slot's callable with the device check and guard that its key set and backend need."""
-        from turnout.backends import checked, mixed
-
-        names = self.keys.backends_in(plan.ks)
-        if op.device_check and len(names) > 1:
-            return mixed(op)
-        backend = self.backends.get(names[0]) if names else None
-        return checked(op, backend, call) if backend is not None and backend.indexed else call
 
 
 class Library:
@@ -289,12 +75,12 @@ class Library:
             schema = f"{namespace or self.name}::{schema}"
         qualified = schema[: schema.index("(")] if trusted else self._checked_name(schema)
         with registry.lock:
-            op = registry.operators.get(qualified) or Operator(registry, qualified)
-            if op.is_defined:
+            op = registry.get(qualified) or Operator(registry, qualified)
+            if op.schema_text is not None:
                 raise ConflictError(texts.defined_twice(op, self))
             if not trusted:
                 self._check_definition(op, schema)
-            registry.operators[qualified] = op
+            registry.add(op)
             op.schema_text = schema
             op.tags = tuple(tags)
             op.defined_by = self
@@ -312,7 +98,7 @@ class Library:
         from turnout.schema import FunctionSchema
 
         parsed = FunctionSchema.parse(schema)
-        return _without_default(str(parsed.name))
+        return without_default(str(parsed.name))
 
     def _check_definition(self, op: Operator, schema: str) -> None:
         """Ties with other overloads, and kernels that were waiting for this definition."""
@@ -331,8 +117,7 @@ class Library:
     def _undefine(self, op: Operator) -> None:
         self.registry.detach(op)
         op.undefine()
-        if not any(op.kernels.values()):
-            self.registry.operators.pop(op.qualified_name, None)
+        self.registry.discard(op)
 
     # ---- kernels
 
@@ -359,7 +144,7 @@ class Library:
         """
         registry = self.registry
         _check_form(fn, form, made_later=binder is not None)
-        qualified = _without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
+        qualified = without_default(op_name if "::" in op_name else f"{self.name}::{op_name}")
         kernel = Kernel(
             fn, form, library=self, with_keyset=with_keyset, tracked_only=tracked_only, allow_override=allow_override,
             calls_operators=calls_operators, binder=binder, label=label,
@@ -367,8 +152,9 @@ class Library:
         with registry.lock:
             if not waits or registry.keys.universe.is_key(OLD_NAMES.get(key, key)):
                 key = registry.key_name(key)
-            known = registry.operators.get(qualified)
-            if known is not None and known.is_defined and _has_signature(kernel):
+            # A backend's table has hundreds of rows, at its own key, where no source has a kernel: they define nothing.
+            known = registry.get(qualified, define=form != ARRAY or key not in registry.backends)
+            if known is not None and _has_signature(kernel) and known.is_defined:
                 from turnout.schema.kernels import check_kernel_signature
 
                 check_kernel_signature(fn, known.schema, with_keyset=with_keyset)
@@ -385,8 +171,7 @@ class Library:
         stack.remove(kernel)
         if not stack:
             del op.kernels[key]
-        if not op.is_defined and not op.kernels:
-            self.registry.operators.pop(op.qualified_name, None)
+        self.registry.discard(op)
         self.registry.changed(op)
 
     def fallback(
@@ -593,29 +378,3 @@ def _has_signature(kernel: Kernel) -> bool:
         and not isinstance(kernel.fn, LazyFunction)
         and not kernel.is_fallthrough
     )
-
-
-def _without_default(qualified_name: str) -> str:
-    return qualified_name.removesuffix(".default")
-
-
-def tensors_in(args: Iterable[Any]) -> Iterator[Any]:
-    """The tensors among arguments in schema order: tensors themselves, those in lists, and a generator's device.
-
-    Anything with an int attribute `keys` counts, so that wrappers and generators take part.
-    """
-    for arg in args:
-        if isinstance(arg, (list, tuple)):
-            for element in arg:
-                if type(getattr(element, "keys", None)) is int:
-                    yield element
-        elif type(getattr(arg, "keys", None)) is int:
-            yield arg
-
-
-REGISTRY = Registry(KEYS, follows_config=True)
-
-
-def find_operator(qualified_name: str) -> Operator:
-    """The operator of that name in the process's registry; what a pickled operator loads through."""
-    return REGISTRY.find(qualified_name)

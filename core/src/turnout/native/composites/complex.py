@@ -1,0 +1,62 @@
+"""Complex numbers: conjugates and parts.
+
+# differs from torch: there is no bit for a conjugate that is still to be taken. `conj` of a complex tensor computes, and
+`real`, `imag` and `view_as_real` of one are copies, so that writing into them does not reach the tensor.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from turnout.dtypes import COMPLEX
+from turnout.errors import DTypeError
+from turnout.generated import operators as aten
+
+if TYPE_CHECKING:
+    from turnout.tensors import Tensor
+
+
+def conj(self: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor is returned as it is."""
+    if self.dtype.category != COMPLEX:
+        return self
+    made: Tensor = aten.conj_physical(self)
+    return made
+
+
+def resolve_conj(self: Tensor) -> Tensor:
+    """The tensor itself: no conjugate is ever pending."""
+    return self
+
+
+def resolve_neg(self: Tensor) -> Tensor:
+    """The tensor itself: no negation is ever pending."""
+    return self
+
+
+def view_as_real(self: Tensor) -> Tensor:
+    """Real and imaginary parts in a last dim of length 2."""
+    made: Tensor = aten.view_as_real_copy(self)
+    return made
+
+
+def view_as_complex(self: Tensor) -> Tensor:
+    """Complex numbers from a last dim of length 2."""
+    made: Tensor = aten.view_as_complex_copy(self)
+    return made
+
+
+def real(self: Tensor) -> Tensor:
+    """The real part; a real tensor is returned as it is."""
+    if self.dtype.category != COMPLEX:
+        return self
+    made: Tensor = aten.select__int(aten.view_as_real(self), -1, 0)
+    return made
+
+
+def imag(self: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor; a real one has none."""
+    if self.dtype.category != COMPLEX:
+        raise DTypeError(f"imag is defined for complex tensors, this one is {self.dtype.name}")
+    made: Tensor = aten.select__int(aten.view_as_real(self), -1, 1)
+    return made

@@ -1,0 +1,152 @@
+"""Activation functions, and the backwards that are operators of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import SAME, Row
+from turnout_arrays.numbers import number_as, store, widen
+from turnout_arrays.pointwise import Table, row
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    from turnout_arrays.erf import erf_of
+
+    erf_function = erf_of(xp)
+
+    def sigmoid(self: Any, out: Any = None) -> Any:
+        wide = widen(xp, self)
+        value = xp.exp(xp.negative(wide))
+        if value.shape:
+            value += 1
+            xp.reciprocal(value, value)
+        else:
+            value = 1 / (1 + value)
+        return store(xp, out, value, self.dtype)
+
+    def relu(self: Any, out: Any = None) -> Any:
+        if self.dtype.kind in "bc":
+            raise TypeError("relu is for real numbers")
+        return xp.maximum(self, 0, out=out)
+
+    def erf(self: Any, out: Any = None) -> Any:
+        return store(xp, out, erf_function(self), self.dtype)
+
+    def silu(self: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        return store(xp, out, x / (1 + xp.exp(-x)))
+
+    def mish(self: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        return store(xp, out, x * xp.tanh(xp.logaddexp(x, xp.zeros((), x.dtype))))
+
+    def softplus(self: Any, beta: Any, threshold: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        scaled = x * beta
+        return store(xp, out, xp.where(scaled > threshold, x, xp.log1p(xp.exp(scaled)) / beta))
+
+    def elu(self: Any, alpha: Any, scale: Any, input_scale: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        return store(xp, out, xp.where(x > 0, x * scale, xp.expm1(x * input_scale) * (alpha * scale)))
+
+    def glu(self: Any, dim: int, out: Any) -> Any:
+        first, second = xp.split(widen(xp, self), 2, dim)
+        return store(xp, out, first / (1 + xp.exp(-second)))
+
+    def gelu(self: Any, approximate: str, out: Any) -> Any:
+        x = widen(xp, self)
+        if approximate == "tanh":
+            inner = _TANH_SCALE * (x + _TANH_CUBE * x * x * x)
+            return store(xp, out, 0.5 * x * (1 + xp.tanh(inner)))
+        return store(xp, out, 0.5 * x * (1 + erf_function(x * _SQRT_HALF)))
+
+    def gelu_backward(grad_output: Any, self: Any, approximate: str, out: Any) -> Any:
+        x, grad = widen(xp, self), widen(xp, grad_output)
+        if approximate == "tanh":
+            tanh = xp.tanh(_TANH_SCALE * (x + _TANH_CUBE * x * x * x))
+            slope = _TANH_SCALE * (1 + 3 * _TANH_CUBE * x * x)
+            return store(xp, out, grad * (0.5 * (1 + tanh) + 0.5 * x * (1 - tanh * tanh) * slope))
+        density = xp.exp(-0.5 * x * x) * _DENSITY
+        return store(xp, out, grad * (0.5 * (1 + erf_function(x * _SQRT_HALF)) + x * density))
+
+    def threshold_backward(grad_output: Any, self: Any, threshold: Any, out: Any) -> Any:
+        return store(xp, out, xp.where(self <= threshold, xp.zeros((), grad_output.dtype), grad_output))
+
+    def sigmoid_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
+        y = widen(xp, output)
+        return store(xp, out, widen(xp, grad_output) * xp.conj(y * (1 - y)), output.dtype)
+
+    def tanh_backward(grad_output: Any, output: Any, out: Any = None) -> Any:
+        y = widen(xp, output)
+        return store(xp, out, widen(xp, grad_output) * xp.conj(1 - y * y), output.dtype)
+
+    # fmt: off
+    return piecewise(xp) | {
+        "sigmoid.out":                   row(sigmoid, SAME),
+        "relu.out":                      row(relu, SAME),
+        "erf.out":                       row(erf),
+        "silu.out":                      row(silu),
+        "mish.out":                      row(mish),
+        "softplus.out":                  row(softplus),
+        "elu.out":                       row(elu),
+        "glu.out":                       Row(glu),
+        "gelu.out":                      row(gelu),
+        "gelu_backward.grad_input":      row(gelu_backward),
+        "threshold_backward.grad_input": row(threshold_backward),
+        "sigmoid_backward.grad_input":   row(sigmoid_backward, SAME),
+        "tanh_backward.grad_input":      row(tanh_backward, SAME),
+    }
+    # fmt: on
+
+
+def piecewise(xp: Any) -> Table:
+    """Activation functions of straight pieces."""
+
+    def leaky_relu(self: Any, negative_slope: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        return store(xp, out, xp.where(x > 0, x, x * negative_slope))
+
+    def hardtanh(self: Any, min_val: Any, max_val: Any, out: Any) -> Any:
+        low, high = number_as(xp, min_val, self.dtype), number_as(xp, max_val, self.dtype)
+        return store(xp, out, xp.minimum(xp.maximum(self, low), high))
+
+    def hardsigmoid(self: Any, out: Any) -> Any:
+        return store(xp, out, _gate(widen(xp, self)) / 6)
+
+    def hardswish(self: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        return store(xp, out, x * _gate(x) / 6)
+
+    def _gate(x: Any) -> Any:
+        return xp.minimum(xp.maximum(x + 3, 0), 6)
+
+    def hardshrink(self: Any, lambd: Any, out: Any) -> Any:
+        limit = number_as(xp, lambd, self.dtype)
+        return store(xp, out, xp.where((self >= -limit) & (self <= limit), xp.zeros((), self.dtype), self))
+
+    def softshrink(self: Any, lambd: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        inside = xp.where(xp.isnan(x), x, xp.zeros((), x.dtype))
+        return store(xp, out, xp.where(x > lambd, x - lambd, xp.where(x < -lambd, x + lambd, inside)))
+
+    def threshold(self: Any, threshold: Any, value: Any, out: Any) -> Any:
+        return store(xp, out, xp.where(self <= threshold, number_as(xp, value, self.dtype), self))
+
+    # fmt: off
+    return {
+        "leaky_relu.out":  row(leaky_relu),
+        "hardtanh.out":    row(hardtanh),
+        "hardsigmoid.out": row(hardsigmoid),
+        "hardswish.out":   row(hardswish),
+        "hardshrink.out":  row(hardshrink),
+        "softshrink.out":  row(softshrink),
+        "threshold.out":   row(threshold),
+    }
+    # fmt: on
+
+
+_SQRT_HALF = 0.7071067811865476
+_DENSITY = 0.3989422804014327  # 1 / sqrt(2 pi)
+_TANH_SCALE = 0.7978845608028654  # sqrt(2 / pi)
+_TANH_CUBE = 0.044715  # Hendrycks and Gimpel 2016, "Gaussian Error Linear Units"

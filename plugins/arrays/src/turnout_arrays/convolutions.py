@@ -1,0 +1,170 @@
+"""Convolutions as products of matrices, and the columns that their windows make.
+
+The windows of a padded image are a strided view [*K, *P] of it: kernel dims, then positions. Copied out, a block of them is one matrix
+beside the weights. Blocks are kept small, so that one is still in the cache when it is multiplied.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any
+
+from turnout.native.wrappers import Row
+from turnout_arrays.numbers import store, widen
+
+Table = dict[str, Any]
+Ints = tuple[int, ...]
+
+# Elements of one block of columns: 1 MB of float32. Between 1 << 17 and 1 << 20 the time hardly changes.
+BLOCK = 1 << 18
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    return {"convolution.out": Row(convolution(xp)), "im2col.out": Row(im2col(xp)), "col2im.out": Row(col2im(xp))}
+
+
+def spread(value: Any, ndim: int) -> Ints:
+    """One number per dim; one stands for all."""
+    return tuple(value) if len(value) == ndim else tuple(value) * ndim
+
+
+def padded(xp: Any, x: Any, before: Ints, after: Ints, fill: Any = 0) -> Any:
+    """The array with its last dims longer; itself where nothing is added."""
+    if not any(before) and not any(after):
+        return x
+    lead = x.ndim - len(before)
+    lengths = [n + b + a for n, b, a in zip(x.shape[lead:], before, after, strict=True)]
+    made = xp.empty((*x.shape[:lead], *lengths), x.dtype)
+    made.fill(fill)
+    inner = tuple(slice(b, b + n) for n, b in zip(x.shape[lead:], before, strict=True))
+    made[(..., *inner)] = x
+    return made
+
+
+def windows(xp: Any, x: Any, kernel: Ints, counts: Ints, stride: Ints, dilation: Ints) -> Any:
+    """A view [..., *kernel, *counts] of the windows over the last dims."""
+    lead = x.ndim - len(kernel)
+    steps = x.strides[lead:]
+    strides = [s * d for s, d in zip(steps, dilation, strict=True)]
+    strides += [s * t for s, t in zip(steps, stride, strict=True)]
+    return xp.lib.stride_tricks.as_strided(x, (*x.shape[:lead], *kernel, *counts), (*x.strides[:lead], *strides))
+
+
+def places(offset: Ints, counts: Ints, stride: Ints, dilation: Ints) -> tuple[Any, ...]:
+    """The index of the elements that one place of the kernel meets, over all positions."""
+    starts = [o * d for o, d in zip(offset, dilation, strict=True)]
+    ends = [s + (n - 1) * t + 1 for s, n, t in zip(starts, counts, stride, strict=True)]
+    return (..., *[slice(s, e, t) for s, e, t in zip(starts, ends, stride, strict=True)])
+
+
+def convolution(xp: Any) -> Any:
+    """The kernel for an array module."""
+
+    def forward(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+        ndim = x.ndim - 2
+        x = padded(xp, x, padding, padding)
+        kernel, counts = weight.shape[2:], made.shape[2:]
+        n, c = x.shape[:2]
+        if c == groups and weight.shape[0] == groups:
+            depthwise(x, weight, made, stride, dilation)
+            return
+        x = x.reshape(n, groups, c // groups, *x.shape[2:])
+        rows = weight.reshape(groups, weight.shape[0] // groups, -1)
+        target = made.reshape(n, groups, rows.shape[1], -1)
+        depth, area = rows.shape[2], prod(counts)
+        view = windows(xp, x, kernel, counts, stride, dilation)
+        per_image = groups * depth * area
+        if per_image <= BLOCK:
+            step = max(1, BLOCK // max(per_image, 1))
+            for first in range(0, n, step):
+                block = view[first : first + step]
+                columns = block.reshape(block.shape[0], groups, depth, area)
+                xp.matmul(rows, columns, out=target[first : first + step])
+            return
+        line = area // counts[0]
+        step = max(1, BLOCK // (groups * depth * line))
+        for image in range(n):
+            for first in range(0, counts[0], step):
+                last = min(first + step, counts[0])
+                block = view[image][(slice(None),) * (2 + ndim) + (slice(first, last),)]
+                columns = block.reshape(groups, depth, (last - first) * line)
+                xp.matmul(rows, columns, out=target[image, :, :, first * line : last * line])
+
+    def depthwise(x: Any, weight: Any, made: Any, stride: Ints, dilation: Ints) -> None:
+        """One channel per group: one product and one sum for each place of the kernel."""
+        made.fill(0)
+        scale = weight.reshape(weight.shape[0], -1)
+        last = (1,) * (x.ndim - 2)
+        for image in range(x.shape[0]):
+            for at, offset in enumerate(product(*map(range, weight.shape[2:]))):
+                part = x[image][places(offset, made.shape[2:], stride, dilation)]
+                made[image] += part * scale[:, at].reshape(-1, *last)
+
+    def transposed(x: Any, weight: Any, made: Any, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+        """The adjoint: every input element adds its multiple of the kernel to the output."""
+        n, c = x.shape[:2]
+        kernel, counts = weight.shape[2:], x.shape[2:]
+        reach = [(m - 1) * s + d * (k - 1) + 1 for m, s, d, k in zip(counts, stride, dilation, kernel, strict=True)]
+        room = [max(r, p + o) for r, p, o in zip(reach, padding, made.shape[2:], strict=True)]
+        rows = xp.swapaxes(weight.reshape(groups, c // groups, -1), 1, 2)
+        inner = (..., *[slice(p, p + o) for p, o in zip(padding, made.shape[2:], strict=True)])
+        for image in range(n):
+            columns = xp.matmul(rows, x[image].reshape(groups, c // groups, -1))
+            columns = columns.reshape(made.shape[1], prod(kernel), *counts)
+            canvas = xp.zeros((made.shape[1], *room), made.dtype)
+            for at, offset in enumerate(product(*map(range, kernel))):
+                canvas[places(offset, counts, stride, dilation)] += columns[:, at]
+            made[image] = canvas[inner]
+
+    def kernel(
+        input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, is_transposed: bool,
+        output_padding: Any, groups: int, out: Any,
+    ) -> Any:  # fmt: skip
+        ndim = input.ndim - 2
+        x, w = widen(xp, input), widen(xp, weight)
+        direct = x.dtype == out.dtype and out.flags.c_contiguous
+        made = out if direct else xp.empty(out.shape, x.dtype)
+        if made.size and input.size:
+            run = transposed if is_transposed else forward
+            run(x, w, made, spread(stride, ndim), spread(padding, ndim), spread(dilation, ndim), groups)
+        else:
+            made.fill(0)
+        if bias is not None:
+            made += widen(xp, bias).reshape(-1, *(1,) * ndim)
+        return out if direct else store(xp, out, made)
+
+    return kernel
+
+
+def im2col(xp: Any) -> Any:
+    """The kernel for an array module."""
+
+    def kernel(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any) -> Any:
+        size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
+        x = padded(xp, self, pads, pads)
+        counts = tuple(
+            (n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(x.shape[-2:], size, steps, gaps, strict=True)
+        )
+        return store(xp, out, windows(xp, x, size, counts, steps, gaps).reshape(out.shape))
+
+    return kernel
+
+
+def col2im(xp: Any) -> Any:
+    """The kernel for an array module."""
+
+    def kernel(
+        self: Any, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any, out: Any
+    ) -> Any:
+        size, steps, gaps, pads = (spread(v, 2) for v in (kernel_size, stride, dilation, padding))
+        room = tuple(n + 2 * p for n, p in zip(out.shape[-2:], pads, strict=True))
+        counts = tuple((n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(room, size, steps, gaps, strict=True))
+        columns = widen(xp, self).reshape(*out.shape[:-2], *size, *counts)
+        canvas = xp.zeros((*out.shape[:-2], *room), columns.dtype)
+        for i, j in product(range(size[0]), range(size[1])):
+            canvas[places((i, j), counts, steps, gaps)] += columns[..., i, j, :, :]
+        return store(xp, out, canvas[..., pads[0] : room[0] - pads[0], pads[1] : room[1] - pads[1]])
+
+    return kernel

@@ -1,0 +1,250 @@
+"""Elementary functions: trigonometric, exponential, the parts of floating point and complex numbers, greatest common divisors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from turnout.native.wrappers import BOOL, SAME, Row
+from turnout_arrays.numbers import binary, number_as, store, widen
+from turnout_arrays.pointwise import Table, row
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    return functions(xp) | float_parts(xp) | complex_parts(xp) | pairs(xp) | integers(xp) | products(xp)
+
+
+def functions(xp: Any) -> Table:
+    """One argument; the array module's own where it has them."""
+
+    def scaled(factor: float) -> Any:
+        def kernel(self: Any, out: Any = None) -> Any:
+            return store(xp, out, widen(xp, self) * factor, self.dtype)
+
+        return kernel
+
+    def sinc(self: Any, out: Any = None) -> Any:
+        angle = widen(xp, self) * math.pi
+        zero = angle == 0
+        return store(xp, out, xp.where(zero, 1, xp.sin(angle) / xp.where(zero, 1, angle)), self.dtype)
+
+    def logit(self: Any, eps: float | None, out: Any) -> Any:
+        # Two-byte floats are rounded after every step, as PyTorch does: the result is that of the rounded odds.
+        one = xp.ones((), self.dtype)
+        x = self
+        if eps is not None:
+            x = xp.minimum(xp.maximum(x, number_as(xp, eps, x.dtype)), number_as(xp, 1 - eps, x.dtype))
+        return store(xp, out, xp.log(x / (one - x)))
+
+    def entropy(self: Any, out: Any) -> Any:
+        x = widen(xp, self)
+        value = -x * xp.log(xp.where(x > 0, x, 1))
+        return store(xp, out, xp.where(x < 0, -math.inf, xp.where(xp.isnan(x), x, value)))
+
+    # fmt: off
+    return {
+        "acos.out":         row(xp.arccos, SAME),
+        "acosh.out":        row(xp.arccosh, SAME),
+        "asin.out":         row(xp.arcsin, SAME),
+        "asinh.out":        row(xp.arcsinh, SAME),
+        "atan.out":         row(xp.arctan, SAME),
+        "atanh.out":        row(xp.arctanh, SAME),
+        "cosh.out":         row(xp.cosh, SAME),
+        "sinh.out":         row(xp.sinh, SAME),
+        "tan.out":          row(xp.tan, SAME),
+        "exp2.out":         row(xp.exp2, SAME),
+        "log2.out":         row(xp.log2, SAME),
+        "log10.out":        row(xp.log10, SAME),
+        "deg2rad.out":      row(scaled(math.pi / 180), SAME),
+        "rad2deg.out":      row(scaled(180 / math.pi), SAME),
+        "sinc.out":         row(sinc, SAME),
+        "logit.out":        row(logit),
+        "special_entr.out": row(entropy),
+    }
+    # fmt: on
+
+
+def float_parts(xp: Any) -> Table:
+    """What a floating point number is made of, and its special values."""
+
+    def frac(self: Any, out: Any = None) -> Any:
+        x = widen(xp, self)
+        return store(xp, out, x - xp.trunc(x), self.dtype)
+
+    def round_decimals(self: Any, decimals: int, out: Any) -> Any:
+        x = widen(xp, self)
+        scale = 10.0 ** abs(decimals)
+        return store(xp, out, xp.rint(x * scale) / scale if decimals >= 0 else xp.rint(x / scale) * scale)
+
+    def infinite(limit: float) -> Any:
+        def kernel(self: Any, out: Any) -> Any:
+            return store(xp, out, self == limit if self.dtype.kind in "fV" else xp.zeros(self.shape, bool))
+
+        return kernel
+
+    def largest(dtype: Any) -> float:
+        return _LARGEST_BFLOAT16 if dtype.kind == "V" else float(xp.finfo(dtype).max)
+
+    def replaced(x: Any, nan: float | None, posinf: float | None, neginf: float | None, limit: float) -> Any:
+        value = xp.where(xp.isnan(x), 0.0 if nan is None else nan, x)
+        value = xp.where(value == math.inf, limit if posinf is None else posinf, value)
+        return xp.where(value == -math.inf, -limit if neginf is None else neginf, value)
+
+    def nan_to_num(self: Any, nan: float | None, posinf: float | None, neginf: float | None, out: Any) -> Any:
+        if self.dtype.kind in "biu":
+            return store(xp, out, self)
+        limit = largest(self.dtype)
+        if self.dtype.kind != "c":
+            return store(xp, out, replaced(widen(xp, self), nan, posinf, neginf, limit).astype(out.dtype))
+        made = xp.empty(self.shape, self.dtype)
+        made.real = replaced(self.real, nan, posinf, neginf, limit)
+        made.imag = replaced(self.imag, nan, posinf, neginf, limit)
+        return store(xp, out, made)
+
+    def frexp(self: Any, mantissa: Any, exponent: Any) -> None:
+        fraction, power = xp.frexp(widen(xp, self))
+        store(xp, mantissa, fraction)
+        store(xp, exponent, power)
+
+    # fmt: off
+    return {
+        "frac.out":           row(frac, SAME),
+        "round.decimals_out": row(round_decimals),
+        "signbit.out":        row(xp.signbit, BOOL),
+        "isinf.out":          row(xp.isinf, BOOL),
+        "isposinf.out":       row(infinite(math.inf)),
+        "isneginf.out":       row(infinite(-math.inf)),
+        "nan_to_num.out":     row(nan_to_num),
+        "frexp.Tensor_out":   row(frexp),
+    }
+    # fmt: on
+
+
+def complex_parts(xp: Any) -> Table:
+    """Complex numbers from real ones and back; real numbers are complex ones without an imaginary part."""
+
+    def angle(self: Any, out: Any) -> Any:
+        if self.dtype.kind == "c":
+            return store(xp, out, xp.arctan2(self.imag, self.real))
+        x = widen(xp, self)
+        return store(xp, out, xp.where(xp.isnan(x), x, xp.where(x < 0, math.pi, 0.0)))
+
+    def sgn(self: Any, out: Any) -> Any:
+        if self.dtype.kind == "b":
+            return store(xp, out, self)
+        if self.dtype.kind != "c":
+            return store(xp, out, xp.greater(self, 0).astype(out.dtype) - xp.less(self, 0).astype(out.dtype))
+        size = xp.abs(self)
+        zero = size == 0
+        return store(xp, out, xp.where(zero, 0, self / xp.where(zero, 1, size)))
+
+    def conj_physical(self: Any, out: Any) -> Any:
+        return store(xp, out, xp.conjugate(self) if self.dtype.kind == "c" else self)
+
+    def joined(real: Any, imag: Any, out: Any) -> Any:
+        made = xp.empty(out.shape, out.dtype)
+        made.real, made.imag = real, imag
+        return store(xp, out, made)
+
+    def polar(abs: Any, angle: Any, out: Any) -> Any:
+        return joined(abs * xp.cos(angle), abs * xp.sin(angle), out)
+
+    def as_real(self: Any, out: Any) -> Any:
+        return store(xp, out, xp.stack((self.real, self.imag), -1))
+
+    def as_complex(self: Any, out: Any) -> Any:
+        return joined(self[..., 0], self[..., 1], out)
+
+    # fmt: off
+    return {
+        "view_as_real_copy.out": Row(as_real),
+        "view_as_complex_copy.out": Row(as_complex),
+        "angle.out":         row(angle),
+        "sgn.out":           row(sgn),
+        "conj_physical.out": row(conj_physical),
+        "complex.out":       row(joined),
+        "polar.out":         row(polar),
+    }
+    # fmt: on
+
+
+def pairs(xp: Any) -> Table:
+    """Two floating point arguments."""
+
+    def logaddexp(self: Any, other: Any) -> Any:
+        if self.dtype.kind != "c":
+            return xp.logaddexp(self, other)
+        first = self.real >= other.real
+        larger, smaller = xp.where(first, self, other), xp.where(first, other, self)
+        # Two equal infinities have no difference; their sum is the larger one.
+        gap = xp.where(larger == smaller, 0, smaller - larger)
+        return larger + xp.log(1 + xp.exp(gap))
+
+    def logaddexp_to(self: Any, other: Any, out: Any) -> Any:
+        return store(xp, out, logaddexp(self, other))
+
+    def heaviside(self: Any, values: Any, out: Any) -> Any:
+        step = xp.where(self == 0, values, (self > 0).astype(values.dtype))
+        return store(xp, out, xp.where(self != self, self, step))
+
+    # fmt: off
+    return {
+        "atan2.out":      row(xp.arctan2, SAME),
+        "copysign.out":   binary(xp, xp.copysign),
+        "fmax.out":       row(xp.fmax, SAME),
+        "fmin.out":       row(xp.fmin, SAME),
+        "hypot.out":      row(xp.hypot, SAME),
+        "nextafter.out":  row(xp.nextafter, SAME),
+        "logaddexp.out":  row(logaddexp_to),
+        "logaddexp2.out": row(xp.logaddexp2, SAME),
+        "heaviside.out":  row(heaviside),
+    }
+    # fmt: on
+
+
+def integers(xp: Any) -> Table:
+    """Divisors and shifts. A shift by a negative number, or by all the bits there are, leaves nothing but the sign."""
+
+    def bits(dtype: Any) -> int:
+        return int(8 * dtype.itemsize)
+
+    def shifted(ufunc: Any, rest: Any) -> Any:
+        def kernel(self: Any, other: Any, out: Any) -> Any:
+            dtype = out.dtype
+            x, by = number_as(xp, self, dtype), number_as(xp, other, dtype)
+            beyond = (by < 0) | (by >= bits(dtype))
+            return store(xp, out, xp.where(beyond, rest(x), ufunc(x, xp.where(beyond, 0, by).astype(dtype))))
+
+        kernel.__name__ = kernel.__qualname__ = ufunc.__name__
+        return kernel
+
+    def only_sign(x: Any) -> Any:
+        return xp.right_shift(x, xp.asarray(bits(x.dtype) - 1).astype(x.dtype))
+
+    # fmt: off
+    return {
+        "gcd.out":                        row(xp.gcd, SAME),
+        "lcm.out":                        row(xp.lcm, SAME),
+        "bitwise_left_shift.Tensor_out":  row(shifted(xp.left_shift, xp.zeros_like)),
+        "bitwise_right_shift.Tensor_out": row(shifted(xp.right_shift, only_sign)),
+    }
+    # fmt: on
+
+
+def products(xp: Any) -> Table:
+    """x log(y): 0 where x is, whatever y is, but for NaN."""
+
+    def product(log: Any) -> Any:
+        def kernel(self: Any, other: Any, out: Any) -> Any:
+            dtype = out.dtype
+            x, y = widen(xp, number_as(xp, self, dtype)), widen(xp, number_as(xp, other, dtype))
+            return store(xp, out, xp.where(xp.isnan(y), y, xp.where(x == 0, 0, x * log(y))))
+
+        kernel.__name__ = kernel.__qualname__ = log.__name__
+        return kernel
+
+    return {"xlogy.OutTensor": row(product(xp.log)), "special_xlog1py.out": row(product(xp.log1p))}
+
+
+_LARGEST_BFLOAT16 = 3.3895313892515355e38  # array modules' finfo does not know the dtype

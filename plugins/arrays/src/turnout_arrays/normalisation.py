@@ -1,0 +1,76 @@
+"""Normalisation of rows: a block of rows at a time, small enough to stay in the cache over all passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import Row
+from turnout_arrays.numbers import store, widen
+
+Table = dict[str, Any]
+
+# Elements of a block: 256 KB of float32.
+BLOCK = 1 << 16
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+
+    def normalised(rows: Any, eps: float, scale: Any, shift: Any, made: Any, mean: Any, rstd: Any) -> None:
+        """Rows with mean 0 and variance 1, times scale plus shift where they are given, into `made`."""
+        length = rows.shape[1]
+        step = max(1, BLOCK // length)
+        for first in range(0, rows.shape[0], step):
+            part = slice(first, first + step)
+            x, y = rows[part], made[part]
+            middle = xp.add.reduce(x, 1, keepdims=True) / length
+            xp.subtract(x, middle, y)
+            # einsum adds the squares up without an array of them.
+            factor = 1 / xp.sqrt(xp.einsum("ij,ij->i", y, y)[:, None] / length + eps)
+            y *= factor
+            if scale is not None:
+                y *= scale if scale.shape[0] == 1 else scale[part]
+            if shift is not None:
+                y += shift if shift.shape[0] == 1 else shift[part]
+            mean[part], rstd[part] = middle[:, 0], factor[:, 0]
+
+    def run(rows: Any, eps: float, scale: Any, shift: Any, out: Any, mean: Any, rstd: Any) -> None:
+        direct = out.dtype == rows.dtype and out.flags.c_contiguous
+        made = out.reshape(rows.shape) if direct else xp.empty(rows.shape, rows.dtype)
+        middle, factor = (xp.empty(rows.shape[0], rows.dtype) for _ in range(2))
+        if rows.size:
+            normalised(rows, rows.dtype.type(eps), scale, shift, made, middle, factor)
+        elif rows.shape[0]:
+            middle.fill(0 if rows.shape[1] else xp.nan)
+            factor.fill(xp.nan)
+        if not direct:
+            store(xp, out, made.reshape(out.shape))
+        store(xp, mean, middle.reshape(mean.shape))
+        store(xp, rstd, factor.reshape(rstd.shape))
+
+    def layer_norm(
+        input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, out: Any, mean: Any, rstd: Any
+    ) -> None:
+        length = 1
+        for n in normalized_shape:
+            length *= n
+        rows = widen(xp, input).reshape(mean.size, length)
+        scale, shift = (None if p is None else widen(xp, p).reshape(1, -1) for p in (weight, bias))
+        run(rows, eps, scale, shift, out, mean, rstd)
+
+    def group_norm(
+        input: Any, weight: Any, bias: Any, n: int, c: int, area: int, group: int, eps: float, out: Any, mean: Any,
+        rstd: Any,
+    ) -> None:  # fmt: skip
+        rows = widen(xp, input).reshape(n * group, c // group * area)
+
+        def per_channel(parameter: Any) -> Any:
+            """One row per group and image."""
+            if parameter is None:
+                return None
+            spread = xp.repeat(widen(xp, parameter), area).reshape(group, -1)
+            return spread if group == 1 else xp.tile(spread, (n, 1))
+
+        run(rows, eps, per_channel(weight), per_channel(bias), out, mean, rstd)
+
+    return {"native_layer_norm.out": Row(layer_norm), "native_group_norm.out": Row(group_norm)}

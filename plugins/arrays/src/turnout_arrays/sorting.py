@@ -1,0 +1,165 @@
+"""Sorting and searching. nan is greater than any number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import Row
+from turnout_arrays.numbers import store, widen
+
+Table = dict[str, Any]
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    return ordering(xp) | searching(xp) | counting(xp)
+
+
+def ordering(xp: Any) -> Table:
+    """Sorting, always stable."""
+
+    def order(self: Any, dim: int, descending: bool) -> Any:
+        if not descending:
+            return xp.argsort(self, axis=dim, kind="stable")
+        # Reversed twice, so that equal elements keep their order.
+        backwards = xp.argsort(xp.flip(self, dim), axis=dim, kind="stable")
+        return xp.flip(self.shape[dim] - 1 - backwards, dim)
+
+    def sort(self: Any, stable: Any, dim: int, descending: bool, values: Any, indices: Any) -> None:
+        if not self.shape:
+            store(xp, values, self)
+            store(xp, indices, xp.zeros((), indices.dtype))
+            return
+        at = order(widen(xp, self), dim, descending)
+        store(xp, values, xp.take_along_axis(self, at, dim))
+        store(xp, indices, at)
+
+    def topk(self: Any, k: int, dim: int, largest: bool, sorted: bool, values: Any, indices: Any) -> None:
+        if not self.shape:
+            store(xp, values, self)
+            store(xp, indices, xp.zeros((), indices.dtype))
+            return
+        first = (slice(None),) * (dim % len(self.shape)) + (slice(0, k),)
+        at = order(widen(xp, self), dim, largest)[first]
+        store(xp, values, xp.take_along_axis(self, at, dim))
+        store(xp, indices, at)
+
+    return {"sort.values_stable": Row(sort), "topk.values": Row(topk)}
+
+
+def searching(xp: Any) -> Table:
+    """Positions in sorted sequences; positions of what is not 0."""
+
+    def searchsorted(
+        sorted_sequence: Any, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any, out: Any
+    ) -> Any:
+        if sorter is not None:
+            bounds = sorted_sequence.shape[-1]
+            if sorter.size and (int(sorter.min()) < 0 or int(sorter.max()) >= bounds):
+                raise IndexError(f"searchsorted: sorter has an index out of bounds for {bounds} elements")
+            sorted_sequence = xp.take_along_axis(sorted_sequence, sorter, -1)
+        sequence = widen(xp, sorted_sequence)
+        values = widen(xp, xp.asarray(self))
+        if not hasattr(self, "dtype"):
+            values = values.astype(xp.promote_types(values.dtype, sequence.dtype) if sequence.size else sequence.dtype)
+        where = "right" if right or side == "right" else "left"
+        if len(sequence.shape) == 1:
+            return store(xp, out, xp.searchsorted(sequence, values, where))
+        rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
+        found = [xp.searchsorted(row, value, where) for row, value in zip(rows, wanted, strict=True)]
+        return store(xp, out, xp.stack(found).reshape(out.shape)) if found else out
+
+    def nonzero_static(self: Any, size: int, fill_value: int, out: Any) -> Any:
+        found = xp.argwhere(self)[:size]
+        out[: len(found)] = found
+        out[len(found) :] = fill_value
+        return out
+
+    return {"searchsorted.Tensor_out": Row(searchsorted), "nonzero_static.out": Row(nonzero_static)}
+
+
+def counting(xp: Any) -> Table:
+    """Distinct values and how often each occurs; nan differs from itself."""
+
+    def nothing() -> Any:
+        return xp.empty(0, xp.int64)
+
+    def distinct(rows: Any, order: Any, want_inverse: bool, want_counts: bool) -> tuple[Any, Any, Any]:
+        """(places of the first of each run, inverse, counts) of rows (N, M) taken in an order, None for their own."""
+        ordered = rows if order is None else rows[order]
+        new = xp.ones(len(rows), bool)
+        new[1:] = xp.any(ordered[1:] != ordered[:-1], 1)
+        starts = xp.nonzero(new)[0]
+        inverse, counts = nothing(), nothing()
+        if want_inverse:
+            inverse = xp.empty(len(rows), xp.int64)
+            inverse[slice(None) if order is None else order] = xp.cumsum(new) - 1
+        if want_counts:
+            counts = xp.diff(xp.concatenate([starts, xp.asarray([len(rows)])])).astype(xp.int64)
+        return (starts if order is None else order[starts]), inverse, counts
+
+    def by_rows(self: Any, dim: int) -> tuple[Any, Any]:
+        """The array with `dim` in front, and its slices as rows."""
+        first = xp.moveaxis(self, dim, 0)
+        size = 1
+        for n in first.shape[1:]:
+            size *= n
+        if not size and self.shape[dim]:
+            raise ValueError("unique: there is no element to tell slices of an empty array apart")
+        return first, first.reshape(first.shape[0], size)
+
+    def unique(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Any, Any, Any]:
+        flat = widen(xp, self).reshape(-1)
+        if not (return_inverse or return_counts):
+            ordered = xp.sort(flat)
+            new = xp.ones(len(flat), bool)
+            new[1:] = ordered[1:] != ordered[:-1]
+            return ordered[new].astype(self.dtype, copy=False), nothing(), nothing()
+        order = xp.argsort(flat, kind="stable")
+        places, inverse, counts = distinct(flat.reshape(-1, 1), order, return_inverse, return_counts)
+        return (
+            self.reshape(-1)[places],
+            inverse.reshape(self.shape) if return_inverse else inverse,
+            counts,
+        )
+
+    def unique_dim(
+        self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
+    ) -> tuple[Any, Any, Any]:
+        first, rows = by_rows(self, dim)
+        wide = widen(xp, rows)
+        order = xp.lexsort(wide.T[::-1]) if rows.shape[1] else xp.arange(len(rows))
+        places, inverse, counts = distinct(wide, order, return_inverse, return_counts)
+        return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+
+    def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> tuple[Any, Any, Any]:
+        if dim is None:
+            first, rows = self.reshape(-1), self.reshape(-1, 1)
+        else:
+            first, rows = by_rows(self, dim)
+        places, inverse, counts = distinct(widen(xp, rows), None, return_inverse, return_counts)
+        if dim is None:
+            return first[places], inverse.reshape(self.shape) if return_inverse else inverse, counts
+        return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+
+    def bincount(self: Any, weights: Any, minlength: int) -> Any:
+        if len(self.shape) != 1 or self.dtype.kind not in "iu":
+            raise ValueError(f"bincount: needs integers in one dimension, got {self.dtype} of shape {list(self.shape)}")
+        if minlength < 0:
+            raise ValueError(f"bincount: minlength must not be negative, got {minlength}")
+        if self.size and int(self.min()) < 0:
+            raise ValueError(f"bincount: values must not be negative, got {int(self.min())}")
+        if weights is not None and weights.shape != self.shape:
+            raise ValueError(f"bincount: weights must have shape {list(self.shape)}, got {list(weights.shape)}")
+        made = xp.bincount(self.astype(xp.int64), None if weights is None else widen(xp, weights), minlength)
+        single = weights is not None and weights.dtype == xp.float32
+        return made.astype(xp.float32 if single else xp.int64 if weights is None else xp.float64)
+
+    # fmt: off
+    return {
+        "_unique2":           unique,
+        "unique_dim":         unique_dim,
+        "unique_consecutive": unique_consecutive,
+        "bincount":           bincount,
+    }
+    # fmt: on

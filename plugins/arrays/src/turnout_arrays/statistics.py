@@ -1,0 +1,131 @@
+"""Cumulative operators, and those that pick one element along a dim: medians, modes, k-th values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import Row
+from turnout_arrays.numbers import is_half, store, widen
+
+Table = dict[str, Any]
+
+
+def kernels(xp: Any) -> Table:
+    """The rows of this module for an array module."""
+    return cumulative(xp) | picking(xp)
+
+
+def cumulative(xp: Any) -> Table:
+    """Running sums, products and extremes. A 0-dim array is its own."""
+
+    def running(find: Any) -> Any:
+        def kernel(self: Any, dim: int, dtype: Any, out: Any) -> Any:
+            if not self.shape:
+                return store(xp, out, self)
+            return store(xp, out, find(self, dim, xp.float32 if is_half(out) else out.dtype))
+
+        kernel.__name__ = kernel.__qualname__ = find.__name__
+        return kernel
+
+    def logcumsumexp(self: Any, dim: int, out: Any) -> Any:
+        if not self.shape or not self.size:
+            return store(xp, out, self)
+        x = widen(xp, self)
+        if x.dtype.kind != "c":
+            return store(xp, out, xp.logaddexp.accumulate(x, dim))
+        top = xp.max(x.real, axis=dim, keepdims=True)
+        top = xp.where(xp.isfinite(top), top, 0)
+        return store(xp, out, xp.log(xp.cumsum(xp.exp(x - top), dim)) + top)
+
+    def extreme(ufunc: Any) -> Any:
+        def kernel(self: Any, dim: int, values: Any, indices: Any) -> None:
+            if not self.shape or not self.size:
+                store(xp, values, self)
+                store(xp, indices, xp.zeros(self.shape, indices.dtype))
+                return
+            found = ufunc.accumulate(self, dim)
+            # Of equal elements the newest is meant; nan follows only upon nan.
+            taken = (self == found) | (self != self)
+            place = xp.arange(self.shape[dim]).reshape((-1,) + (1,) * (self.ndim - dim % self.ndim - 1))
+            store(xp, values, found)
+            store(xp, indices, xp.maximum.accumulate(xp.where(taken, place, 0), dim))
+
+        return kernel
+
+    # fmt: off
+    return {
+        "cumsum.out":       Row(running(xp.cumsum)),
+        "cumprod.out":      Row(running(xp.cumprod)),
+        "logcumsumexp.out": Row(logcumsumexp),
+        "cummax.out":       Row(extreme(xp.maximum)),
+        "cummin.out":       Row(extreme(xp.minimum)),
+    }
+    # fmt: on
+
+
+def picking(xp: Any) -> Table:
+    """One element along a dim, and where it is: of equal ones the first, for `mode` the last."""
+
+    def missing(self: Any) -> Any:
+        return self != self
+
+    def picked(choose: Any) -> Any:
+        """A kernel from a function that gives the positions along the last dim of an array with at least one."""
+
+        def kernel(self: Any, *rest: Any) -> None:
+            *given, dim, keepdim, values, indices = rest
+            if not self.shape:
+                store(xp, values, self)
+                store(xp, indices, xp.zeros((), indices.dtype))
+                return
+            last = xp.moveaxis(self, dim, -1)
+            at = choose(last, *given)[..., None] if last.size else xp.zeros((*last.shape[:-1], 1), xp.int64)
+            found = xp.take_along_axis(last, at, -1) if last.size else xp.zeros(at.shape, self.dtype)
+            for out, value in ((values, found), (indices, at)):
+                store(xp, out, xp.moveaxis(value, -1, dim) if keepdim else value[..., 0])
+
+        kernel.__name__ = kernel.__qualname__ = choose.__name__
+        return kernel
+
+    def first_equal(x: Any, value: Any) -> Any:
+        return xp.argmax((x == value) | (missing(x) & missing(value)), -1)
+
+    def smallest(x: Any, k: int) -> Any:
+        """The k-th smallest, counted from 0; nan is above all numbers."""
+        # Two-byte floats of kind "V" are ordered as the float32 that they are.
+        wide = widen(xp, x)
+        return first_equal(wide, xp.partition(wide, k, -1)[..., k : k + 1])
+
+    def kthvalue(x: Any, k: int) -> Any:
+        return smallest(x, k - 1)
+
+    def median(x: Any) -> Any:
+        at = smallest(x, (x.shape[-1] - 1) // 2)
+        gaps = missing(x)
+        return xp.where(xp.any(gaps, -1), xp.argmax(gaps, -1), at) if x.dtype.kind in "fV" else at
+
+    def nanmedian(x: Any) -> Any:
+        if x.dtype.kind not in "fV":
+            return median(x)
+        ordered = xp.sort(widen(xp, x), -1)
+        numbers = xp.add.reduce(~missing(ordered), -1, keepdims=True)
+        middle = xp.maximum(numbers - 1, 0) // 2
+        return first_equal(widen(xp, x), xp.take_along_axis(ordered, middle, -1))
+
+    def mode(x: Any) -> Any:
+        wide = widen(xp, x)
+        order = xp.argsort(wide, -1, kind="stable")
+        ordered = xp.take_along_axis(wide, order, -1)
+        place = xp.arange(x.shape[-1])
+        begins = xp.concatenate([xp.ones_like(ordered[..., :1], bool), ordered[..., 1:] != ordered[..., :-1]], -1)
+        run = place - xp.maximum.accumulate(xp.where(begins, place, 0), -1)
+        return xp.take_along_axis(order, xp.argmax(run, -1)[..., None], -1)[..., 0]
+
+    # fmt: off
+    return {
+        "median.dim_values":    Row(picked(median)),
+        "nanmedian.dim_values": Row(picked(nanmedian)),
+        "mode.values":          Row(picked(mode)),
+        "kthvalue.values":      Row(picked(kthvalue)),
+    }
+    # fmt: on

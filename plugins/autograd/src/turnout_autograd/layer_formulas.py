@@ -1,0 +1,145 @@
+"""What formulas of layers call: operators under short names, and gradients too long for one line; see `formulas`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from turnout.registry import find_operator
+from turnout.state import GRAD
+from turnout.tensors import Tensor
+
+Ints = tuple[int, ...]
+
+
+def _call(name: str) -> Any:
+    """The stub of a standard operator."""
+    return find_operator(f"aten::{name}").call
+
+
+convolution_backward = _call("convolution_backward")
+im2col = _call("im2col")
+col2im = _call("col2im")
+avg_pool2d = _call("avg_pool2d")
+avg_pool3d = _call("avg_pool3d")
+avg_pool2d_backward = _call("avg_pool2d_backward")
+avg_pool3d_backward = _call("avg_pool3d_backward")
+adaptive_avg_pool2d = _call("_adaptive_avg_pool2d")
+adaptive_avg_pool3d = _call("_adaptive_avg_pool3d")
+adaptive_avg_pool2d_backward = _call("_adaptive_avg_pool2d_backward")
+adaptive_avg_pool3d_backward = _call("_adaptive_avg_pool3d_backward")
+
+constant_pad_nd = _call("constant_pad_nd")
+upsample_nearest1d = _call("upsample_nearest1d")
+upsample_nearest1d_backward = _call("upsample_nearest1d_backward")
+upsample_nearest2d = _call("upsample_nearest2d")
+upsample_nearest2d_backward = _call("upsample_nearest2d_backward")
+upsample_nearest3d = _call("upsample_nearest3d")
+upsample_nearest3d_backward = _call("upsample_nearest3d_backward")
+upsample_nearest_exact1d = _call("_upsample_nearest_exact1d")
+upsample_nearest_exact1d_backward = _call("_upsample_nearest_exact1d_backward")
+upsample_nearest_exact2d = _call("_upsample_nearest_exact2d")
+upsample_nearest_exact2d_backward = _call("_upsample_nearest_exact2d_backward")
+upsample_nearest_exact3d = _call("_upsample_nearest_exact3d")
+upsample_nearest_exact3d_backward = _call("_upsample_nearest_exact3d_backward")
+upsample_linear1d = _call("upsample_linear1d")
+upsample_linear1d_backward = _call("upsample_linear1d_backward")
+upsample_bilinear2d = _call("upsample_bilinear2d")
+upsample_bilinear2d_backward = _call("upsample_bilinear2d_backward")
+upsample_trilinear3d = _call("upsample_trilinear3d")
+upsample_trilinear3d_backward = _call("upsample_trilinear3d_backward")
+upsample_bicubic2d = _call("upsample_bicubic2d")
+upsample_bicubic2d_backward = _call("upsample_bicubic2d_backward")
+upsample_bilinear2d_aa = _call("_upsample_bilinear2d_aa")
+upsample_bilinear2d_aa_backward = _call("_upsample_bilinear2d_aa_backward")
+upsample_bicubic2d_aa = _call("_upsample_bicubic2d_aa")
+upsample_bicubic2d_aa_backward = _call("_upsample_bicubic2d_aa_backward")
+upsample_lanczos2d_aa = _call("_upsample_lanczos2d_aa")
+upsample_lanczos2d_aa_backward = _call("_upsample_lanczos2d_aa_backward")
+_native_layer_norm_backward = _call("native_layer_norm_backward")
+_native_group_norm_backward = _call("native_group_norm_backward")
+
+embedding_dense_backward = _call("embedding_dense_backward")
+
+
+def placed_grad(grad: Tensor, shape: Ints, indices: Tensor, ndim: int) -> Tensor:
+    """Every gradient added at the place in the last `ndim` dims that its window's largest element came from."""
+    lead = len(shape) - ndim
+    flat = (*grad.shape[:lead], prod(grad.shape[lead:]))
+    zeros = grad.new_zeros((*shape[:lead], prod(shape[lead:])))
+    return zeros.scatter_add(-1, indices.reshape(flat), grad.reshape(flat)).reshape(shape)
+
+
+# ---- normalisation
+
+
+def _statistics(rows: Tensor, eps: float) -> tuple[Tensor, Tensor]:
+    """The mean and the reciprocal deviation of each row, as functions of the rows."""
+    mean = rows.mean(-1, True)
+    centred = rows - mean
+    return mean, ((centred * centred).mean(-1, True) + eps).rsqrt()
+
+
+def layer_norm_grad(
+    grad: Tensor, input: Tensor, normalized_shape: Ints, mean: Tensor, rstd: Tensor, weight: Tensor | None,
+    bias: Tensor | None, eps: float, mask: Any,
+) -> Any:  # fmt: skip
+    """By native_layer_norm_backward; the saved statistics are constants, so a gradient that is recorded computes them anew."""
+    if GRAD.get()[0]:
+        rows = input.to(mean.dtype).reshape((*mean.shape, -1))
+        mean, rstd = (s.reshape(mean.shape) for s in _statistics(rows, eps))
+    return _native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, mask)
+
+
+def group_norm_grad(
+    grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, n: int, c: int, area: int, group: int,
+    eps: float, mask: Any,
+) -> Any:  # fmt: skip
+    """The same for groups of channels."""
+    if GRAD.get()[0]:
+        rows = input.to(mean.dtype).reshape((n, group, -1))
+        mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))
+    return _native_group_norm_backward(grad, input, mean, rstd, weight, n, c, area, group, mask)
+
+
+# ---- losses
+
+
+def _each_loss(grad: Tensor, value: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
+    """A derivative of each loss, times the weight and the gradient of what was made of all losses."""
+    if weight is not None:
+        value = value * weight
+    made = grad * value
+    return made / max(prod(made.shape), 1) if reduction == 1 else made
+
+
+def binary_cross_entropy_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
+) -> Tensor:
+    """(x - t) / (x (1 - x)), the denominator not below 1e-12."""
+    return _each_loss(grad, (self - target) / ((1 - self) * self).clamp(min=1e-12), weight, reduction)
+
+
+def binary_cross_entropy_target_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
+) -> Tensor:
+    """log(1 - x) - log(x), neither below -100."""
+    return _each_loss(grad, (-self).log1p().clamp(min=-100) - self.log().clamp(min=-100), weight, reduction)
+
+
+def binary_cross_entropy_with_logits_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
+    """sigmoid(x) (1 + (p - 1) t) - p t"""
+    positive = target if pos_weight is None else pos_weight * target
+    return _each_loss(grad, (positive + 1 - target) * self.sigmoid() - positive, weight, reduction)
+
+
+def binary_cross_entropy_with_logits_target_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
+    """-x - (p - 1) log(sigmoid(x))"""
+    value = -self
+    if pos_weight is not None:
+        value = value + (pos_weight - 1) * ((-self.abs()).exp().log1p() + (-self).relu())
+    return _each_loss(grad, value, weight, reduction)

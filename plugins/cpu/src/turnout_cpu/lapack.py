@@ -1,0 +1,122 @@
+"""Linear algebra that only SciPy has: LU, LDL and QR as LAPACK stores them, triangular solvers, eigenvalues, exponentials.
+
+SciPy is imported when one of them is called first. Its LAPACK functions take one matrix, so kernels go through the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from turnout.errors import LinAlgError
+from turnout_arrays.decompositions import failed
+from turnout_arrays.numbers import store, widen
+
+Index = tuple[int, ...]
+
+
+def kernels() -> dict[str, Any]:
+    """Operator -> kernel."""
+    # fmt: off
+    return {
+        "linalg_lu_factor_ex.out":     lu_factor,
+        "linalg_ldl_factor_ex.out":    ldl_factor,
+        "linalg_ldl_solve.out":        ldl_solve,
+        "linalg_eig.out":              eig,
+        "geqrf.a":                     geqrf,
+        "linalg_solve_triangular.out": solve_triangular,
+        "linalg_matrix_exp.out":       matrix_exp,
+    }
+    # fmt: on
+
+
+def _lapack(names: tuple[str, ...], *arrays: Any) -> Any:
+    from scipy.linalg import get_lapack_funcs
+
+    return get_lapack_funcs(names, arrays)
+
+
+def _batch(shape: tuple[int, ...]) -> Iterator[Index]:
+    """The index of every matrix of a batch that has elements."""
+    if 0 not in shape[-2:]:
+        yield from np.ndindex(*shape[:-2])
+
+
+def lu_factor(A: Any, pivot: bool, check_errors: bool, LU: Any, pivots: Any, info: Any) -> None:
+    """getrf, whose pivots count from 0 in SciPy."""
+    if not pivot:
+        raise LinAlgError("linalg.lu_factor: LU without pivoting is not implemented on cpu; use pivot=True")
+    (getrf,) = _lapack(("getrf",), A)
+    info[...] = 0
+    for at in _batch(A.shape):
+        LU[at], found, info[at] = getrf(A[at])
+        pivots[at] = found + 1
+    if check_errors and info.any():
+        raise failed("linalg.lu_factor", info, "the matrix is singular: diagonal element {} of U is zero in the factor")
+
+
+def ldl_factor(self: Any, hermitian: bool, check_errors: bool, LD: Any, pivots: Any, info: Any) -> None:
+    """sytrf or hetrf of the lower triangle; the upper one of the result is zero."""
+    name = "hetrf" if hermitian and self.dtype.kind == "c" else "sytrf"
+    trf, size = _lapack((name, f"{name}_lwork"), self)
+    info[...] = 0
+    for at in _batch(self.shape):
+        work, _ = size(self.shape[-1], lower=1)
+        found, pivots[at], info[at] = trf(self[at], lower=1, lwork=int(work.real))
+        LD[at] = np.tril(found)
+    if check_errors and info.any():
+        raise failed(
+            "linalg.ldl_factor", info, "the matrix is singular: diagonal element {} of D is zero in the factor"
+        )
+
+
+def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool, out: Any) -> None:
+    """sytrs or hetrs."""
+    (trs,) = _lapack(("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs",), LD, B)
+    LD = np.broadcast_to(LD, (*out.shape[:-2], *LD.shape[-2:]))
+    pivots = np.broadcast_to(pivots, (*out.shape[:-2], LD.shape[-1]))
+    B = np.broadcast_to(B, out.shape)
+    for at in _batch(out.shape):
+        out[at], _ = trs(LD[at], pivots[at].astype(np.int32), B[at], lower=1)
+
+
+def eig(self: Any, values: Any, vectors: Any) -> None:
+    """geev; real matrices have complex eigenvalues in conjugate pairs."""
+    if not np.isfinite(self).all():
+        raise LinAlgError("linalg.eig: the input has infinite or NaN elements")
+    try:
+        found = np.linalg.eig(self)
+    except np.linalg.LinAlgError as error:
+        raise LinAlgError("linalg.eig: the algorithm did not converge") from error
+    store(np, values, found[0])
+    store(np, vectors, found[1])
+
+
+def geqrf(self: Any, a: Any, tau: Any) -> None:
+    """Householder vectors below the diagonal, R on and above it."""
+    (function,) = _lapack(("geqrf",), self)
+    store(np, a, self)
+    for at in _batch(self.shape):
+        a[at], tau[at], _, _ = function(self[at])
+
+
+def solve_triangular(self: Any, B: Any, upper: bool, left: bool, unitriangular: bool, out: Any) -> None:
+    """trsm, which divides by zeros on the diagonal as they are."""
+    from scipy.linalg import get_blas_funcs
+
+    (trsm,) = get_blas_funcs(("trsm",), (self, B))
+    A = np.broadcast_to(self, (*out.shape[:-2], *self.shape[-2:]))
+    B = np.broadcast_to(B, out.shape)
+    for at in _batch(out.shape):
+        # The transposed system, for BLAS wants columns one after the other.
+        out[at] = trsm(1, A[at].T, B[at].T, side=int(left), lower=int(upper), diag=int(unitriangular)).T
+
+
+def matrix_exp(self: Any, out: Any) -> None:
+    """Scaling and squaring."""
+    from scipy.linalg import expm
+
+    if self.size:
+        store(np, out, expm(widen(np, self)))

@@ -1,0 +1,104 @@
+"""Sorting, and where elements are not zero. An order, a list of indices, is computed first; values follow it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.dtypes import bool_, int64
+from turnout.native.wrappers import Row
+from turnout_opencl.arrays import ClArray, new_array
+from turnout_opencl.backend import contiguous, copy, fill
+from turnout_opencl.grids import packed
+from turnout_opencl.moving import take
+from turnout_opencl.pointwise import as_bool, run_map
+from turnout_opencl.reductions import lines
+
+_CHUNK = 512  # elements that a work-item counts
+
+
+def order(self: ClArray, dim: int, descending: bool) -> ClArray:
+    """The indices that sort along the dim, which is last in the result; equal elements keep their order."""
+    place, length = self.place, self.shape[dim]
+    shape = (*self.shape[:dim], *self.shape[dim + 1 :], length)
+    kept = (*self.strides[:dim], *self.strides[dim + 1 :])
+    first = new_array(place, shape, int64)
+    if length < 2:
+        fill(first, 0)
+        return first
+    second = new_array(place, shape, int64) if length > 2 else first
+    per_line = (*first.strides[:-1], 0)
+    given, made, width = None, first, 1
+    while width < length:
+        call, count = packed(
+            int(descending), shape, (per_line, per_line, (*kept, 0)), (0, 0, self.offset),
+            extra=(length, width, self.strides[dim]),
+        )  # fmt: skip
+        buffers = (made.buffer, None if given is None else given.buffer, self.buffer)
+        place.start("sort", self.dtype, "merge", call, buffers, count)
+        given, made = made, second if made is first else first
+        width *= 2
+    assert given is not None
+    return given
+
+
+def _ordered(self: ClArray, dim: int, descending: bool, values: ClArray, indices: ClArray) -> None:
+    if not self.shape:
+        copy(values, self)
+        fill(indices, 0)
+        return
+    if not indices.size:
+        return
+    d = dim % len(self.shape)
+    if values.buffer is self.buffer:
+        self = contiguous(self)  # values are written while others are read
+    found = order(self, d, descending)
+    strides = (*found.strides[:d], 1, *found.strides[d:-1])
+    copy(indices, found.view(indices.shape, strides, 0))
+    take(self, (*self.strides[:d], 0, *self.strides[d + 1 :]), found, strides, values, step=self.strides[d])
+
+
+def sort(self: ClArray, stable: Any, dim: int, descending: bool, values: ClArray, indices: ClArray) -> None:
+    """Along a dim; NaN is greater than any number."""
+    _ordered(self, dim, descending, values, indices)
+
+
+def topk(self: ClArray, k: int, dim: int, largest: bool, sorted: bool, values: ClArray, indices: ClArray) -> None:
+    """The first k of the order."""
+    _ordered(self, dim, largest, values, indices)
+
+
+def nonzero(self: ClArray) -> ClArray:
+    """The positions of the elements that are not 0, in row-major order, one row each; waits for their count."""
+    place, dims = self.place, len(self.shape)
+    truths = as_bool(self)
+    truths = truths if truths.is_contiguous else contiguous(truths)
+    chunks = -(-self.size // _CHUNK)
+    sums = new_array(place, (chunks,), int64)
+    total = 0
+    if chunks:
+        call, count = packed(0, (chunks,), ((1,), (1,)), (0, truths.offset), extra=(_CHUNK, self.size))
+        counts = new_array(place, (chunks,), int64)
+        place.start("sort", bool_, "count", call, (counts.buffer, truths.buffer), count)
+        lines(place, "reduce", "scan", 0, (sums, counts), 0)
+        total = int.from_bytes(place.read(sums.view((1,), (1,), chunks - 1)), "little")
+    made = new_array(place, (total, dims), int64, (1, total))
+    if not made.size:
+        return made
+    found = new_array(place, (total,), int64)
+    place.start("sort", bool_, "found", call, (found.buffer, truths.buffer, sums.buffer), count)
+    inner = self.size
+    for d, length in enumerate(self.shape):
+        inner //= length
+        column = made.view((total,), (1,), d * total)
+        run_map("floor_divide", column, found, inner)
+        run_map("remainder", column, column, length)
+    return made
+
+
+# fmt: off
+KERNELS = {
+    "sort.values_stable": Row(sort),
+    "topk.values":        Row(topk),
+}
+PLAIN = {"nonzero": nonzero}
+# fmt: on
