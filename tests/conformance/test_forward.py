@@ -15,9 +15,10 @@ import pytest
 
 import operator_cases
 import turnout
-from operator_cases import CASES, OperatorCase
+from operator_cases import ABOUT_STRIDES, CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import AliasError, DTypeError
+from turnout.native.bookkeeping import INPLACE_VIEW
 from turnout.native.tables import register_kernels
 from turnout.operators import Operator
 from turnout.registry import REGISTRY, Library
@@ -26,7 +27,6 @@ from turnout_cpu import special
 
 DEVICES = ("cpu", "second")
 GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
-ABOUT_STRIDES = ("as_strided", "view", "view_as")
 
 
 class Second(ArrayBackend):
@@ -119,6 +119,8 @@ def variant(op: Operator, kind: str) -> Operator | None:
         if other.is_defined and other.namespace == "aten" and other.schema.kind == kind:
             if other.name.rstrip("_") != op.name and not (kind == "out" and other.name == op.name):
                 continue
+            if any("[" in a.type.canonical for a in other.schema.out_arguments):
+                continue  # lists of outputs: tests/plugins/test_tensor_shapes
             outs = {a.name for a in other.schema.out_arguments}
             kept = [a for a in other.schema.arguments if a.name not in outs]
             types = [(a.name, a.type.canonical) for a in kept]
@@ -128,11 +130,31 @@ def variant(op: Operator, kind: str) -> Operator | None:
 
 
 def with_form(kind: str) -> list[Any]:
-    """The rows of the grid whose operator has a form of this kind."""
-    return [p for p in GRID if variant(find(p.values[0].op), kind) is not None]
+    """The rows of the grid whose operator has a form of this kind; a complex tensor does not become real in place."""
+    rows = [p for p in GRID if variant(find(p.values[0].op), kind) is not None]
+    return [p for p in rows if kind == "out" or (p.values[0].op, p.values[1][:7]) != ("abs", "complex")]
 
 
-@pytest.mark.parametrize(("case", "dtype"), with_form("inplace"))
+WRITTEN = [p for p in with_form("inplace") if INPLACE_VIEW not in variant(find(p.values[0].op), "inplace").tags]
+TURNED = [p for p in with_form("inplace") if INPLACE_VIEW in variant(find(p.values[0].op), "inplace").tags]
+
+
+@pytest.mark.parametrize(("case", "dtype"), TURNED)
+def test_inplace_view_makes_self_what_the_view_is(case: OperatorCase, dtype: str) -> None:
+    op = find(case.op)
+    inplace = variant(op, "inplace")
+    for args, kwargs, expected in samples(case, dtype, tensor):
+        target, version, alias = args[0], args[0]._version, args[0].detach()
+        view = op(*args, **kwargs)
+        assert inplace(*args, **kwargs) is target
+        assert (target.stride(), target.storage_offset()) == (view.stride(), view.storage_offset())
+        assert target._version == version + 1
+        check(case, [target], expected)
+        target.fill_(7)
+        assert set(flat(alias.reshape(-1).tolist())) <= {7} or target.numel() < alias.numel()
+
+
+@pytest.mark.parametrize(("case", "dtype"), WRITTEN)
 def test_inplace_form_writes_the_same_result_into_self(case: OperatorCase, dtype: str) -> None:
     op = find(case.op)
     inplace = variant(op, "inplace")
@@ -222,7 +244,9 @@ def is_alias(op: Operator) -> bool:
 
 # Spellings of an operator that has a case, results that are not values, and backwards that the gradient suite calls.
 WITHOUT_CASES = {
-    "_local_scalar_dense", "_log_softmax_backward_data", "_softmax_backward_data", "_to_copy", "_unsafe_view", "allclose",
+    "_local_scalar_dense", "is_complex", "is_floating_point", "is_nonzero", "is_same_size", "is_signed", "item", "sym_numel",
+    "sym_size.int", "sym_stride.int", "_log_softmax_backward_data", "_softmax_backward_data", "_to_copy", "_unsafe_view",
+    "allclose",
     "argsort.stable", "empty_like", "equal", "new_empty", "new_empty_strided", "to.device", "to.dtype", "to.dtype_layout",
     "to.other", "where", "zero",
 }  # fmt: skip

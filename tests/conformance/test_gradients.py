@@ -51,16 +51,21 @@ TIED = {"sort.stable", "sort"}
 CONSTANTS = dict.fromkeys(("nll_loss", "nll_loss_forward", "cross_entropy_loss"), "weight")
 CONSTANTS["nll_loss_backward"] = "total_weight"
 # Random results; what is checked of them stands in tests/plugins.
-RANDOM = {"native_dropout", "bernoulli", "bernoulli.p", "uniform", "random.from", "normal"}
+RANDOM = {
+    "native_dropout", "bernoulli", "bernoulli.p", "bernoulli.Tensor", "uniform", "random", "random.from", "random.to", "cauchy",
+    "exponential", "geometric", "log_normal", "normal", "normal_functional", "normal.Tensor_float", "normal.float_Tensor",
+    "normal.Tensor_Tensor", "poisson",
+}  # fmt: skip
 
-DIFFERENTIABLE = [case for case in (*CASES, *OWN) if case.differentiable and "float64" in case.dtypes]
+PRECISE = ("float64", "complex128")
+DIFFERENTIABLE = [case for case in (*CASES, *OWN) if case.differentiable and set(PRECISE) & set(case.dtypes)]
 DIFFERENTIABLE = [case for case in DIFFERENTIABLE if case.op not in TIED]
 
 
 def leaf(data: Any, dtype: str) -> turnout.Tensor:
-    """A float tensor as a leaf that requires a gradient, any other as it is."""
+    """A float or complex tensor as a leaf that requires a gradient, any other as it is."""
     made = turnout.tensor(data, dtype=dtype_named(dtype))
-    return made.requires_grad_() if made.is_floating_point() else made
+    return made.requires_grad_() if made.is_floating_point() or made.is_complex() else made
 
 
 def leaves(value: Any) -> list[turnout.Tensor]:
@@ -97,7 +102,7 @@ def sample_calls(case: OperatorCase) -> list[tuple[Any, Any]]:
     names = [a.name for a in REGISTRY.find(f"aten::{case.op}").schema.arguments]
     constant = CONSTANTS.get(case.op)
     found = []
-    for args, kwargs in calls(case, "float64", leaf):
+    for args, kwargs in calls(case, next(d for d in PRECISE if d in case.dtypes), leaf):
         given = tuple(a.detach() if n == constant and a is not None else a for n, a in zip(names, args, strict=False))
         found.append((given, kwargs))
     return found
@@ -136,7 +141,8 @@ def inplace_of(case: OperatorCase) -> Any:
     return None
 
 
-INPLACE = [case for case in DIFFERENTIABLE if inplace_of(case) is not None]
+# A complex tensor does not become real in place.
+INPLACE = [c for c in DIFFERENTIABLE if inplace_of(c) is not None and (c.op != "abs" or "float64" in c.dtypes)]
 
 
 @pytest.mark.parametrize("case", INPLACE, ids=str)
@@ -195,7 +201,7 @@ def decision(name: str) -> str:
         return "factory"
     if not any(str(r.type).startswith("Tensor") for r in op.schema.returns):
         return "no tensor comes out"
-    return "special" if name == "aten::resize_" else "undecided"
+    return "special" if name in ("aten::resize_", "aten::resize_as_") else "undecided"
 
 
 def test_nobody_left_an_operator_undecided() -> None:

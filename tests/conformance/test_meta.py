@@ -9,14 +9,17 @@ import pytest
 
 import operator_cases
 import turnout
-from operator_cases import CASES, OperatorCase
+from operator_cases import ABOUT_STRIDES, CASES, OperatorCase
 from turnout.dtypes import dtype_named
 from turnout.errors import NoDataError
 from turnout.registry import REGISTRY
 
 GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
 # Their results' shapes depend on values.
-DATA_DEPENDENT = {"nonzero", "masked_select", "one_hot", "index.Tensor"}
+DATA_DEPENDENT = {
+    "nonzero", "masked_select", "one_hot", "index.Tensor", "narrow.Tensor", "repeat_interleave.Tensor",
+    "tensor_split.tensor_indices_or_sections",
+}  # fmt: skip
 
 
 def on_cpu(data: Any, dtype: str) -> turnout.Tensor:
@@ -41,7 +44,6 @@ def facts(tensor: turnout.Tensor) -> tuple[Any, ...]:
     return tensor.shape, tensor.dtype, strides if tensor.numel() > 1 else ()
 
 
-ABOUT_STRIDES = ("as_strided", "view", "view_as")
 LAYOUTS = [(*p.values, "row-major") for p in GRID]
 LAYOUTS += [(*p.values, "column-major") for p in GRID if p.values[0].op not in ABOUT_STRIDES]
 

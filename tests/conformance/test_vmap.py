@@ -20,6 +20,9 @@ SIZE = 3
 MIXES = 32
 # Their results have shapes that depend on values only where a mask does.
 MASKED = ("index.Tensor", "masked_select")
+# Their last tensor is asked for its numbers, so it must be the same for all examples.
+SHARED = ("narrow.Tensor", "tensor_split.tensor_indices_or_sections", "repeat_interleave.self_Tensor")
+BY_MEMORY = ("as_strided", "as_strided_copy")
 
 
 def tensors_of(value: Any) -> list[T]:
@@ -46,9 +49,11 @@ def choices(tensor: T) -> list[int | None]:
 
 def mixes(op: str, tensors: list[T]) -> list[tuple[int | None, ...]]:
     """in_dims for the tensors of a call: all combinations for two tensors, else enough for all pairs of choices."""
-    if op == "as_strided":  # the loop's examples have storages of their own only where the batch is in front
+    if op in BY_MEMORY:  # the loop's examples have storages of their own only where the batch is in front
         return [(0,)]
     factors = [choices(t) for t in tensors]
+    if op in SHARED:
+        factors[-1] = [None]
     if len(tensors) <= 2:
         return [mix for mix in itertools.product(*factors) if any(d is not None for d in mix)]
     return pairwise(factors, lambda mix: any(d is not None for d in mix))
@@ -81,11 +86,14 @@ def met(row: tuple[Any, ...]) -> set[tuple[int, Any, int, Any]]:
 
 def levels(op: str, tensors: list[T]) -> list[tuple[Any, Any]]:
     """(outer, inner) in_dims of two nested vmaps: pairs of choices over all tensors and both levels."""
-    if op == "as_strided":
+    if op in BY_MEMORY:
         return [((0,), (0,))]
     count = len(tensors)
+    factors = [choices(t) for t in tensors]
+    if op in SHARED:
+        factors[-1] = [None]
     rows = pairwise(
-        [choices(t) for t in tensors] * 2,
+        factors * 2,
         lambda row: any(d is not None for d in row[:count]) and any(d is not None for d in row[count:]),
     )
     return [(row[:count], row[count:]) for row in rows]
@@ -118,7 +126,7 @@ class Call:
     def example(self, batches: list[turnout.Tensor], mix: tuple[int | None, ...], i: int) -> list[turnout.Tensor]:
         found = [x if d is None else x.select(d, i) for x, d in zip(batches, mix, strict=True)]
         # as_strided sees an example as if it had a storage of its own, with the strides that it has in the batch.
-        return [x.clone() for x in found] if self.op.name == "as_strided" else found
+        return [x.clone() for x in found] if self.op.name.startswith("as_strided") else found
 
 
 def flat(value: Any) -> list[Any]:
@@ -284,7 +292,7 @@ def test_under_autocast_vmap_computes_in_the_dtypes_of_the_loop(case: OperatorCa
             or is_refused(call.op, any(t.dtype == "bool" for t in call.tensors))
         ):
             continue
-        mix = (0,) * len(call.tensors)
+        mix = tuple(None if case.op in SHARED and t is call.tensors[-1] else 0 for t in call.tensors)
         batches = call.batches(mix)
         with turnout.autocast("cpu", dtype=turnout.bfloat16):
             expected = [t.dtype for t in flat(call(*call.example(batches, mix, 0)))]

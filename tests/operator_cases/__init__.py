@@ -8,6 +8,7 @@ arguments.
 
 from operator_cases import (
     activations,
+    arranging,
     backward,
     complex,
     copying,
@@ -16,12 +17,14 @@ from operator_cases import (
     linalg,
     pointwise,
     reductions,
+    scattering,
     special,
+    view_copies,
     views,
 )
-from operator_cases.model import OperatorCase, S, Sample, T, build, calls, close, values
+from operator_cases.model import ABOUT_STRIDES, OperatorCase, S, Sample, T, build, calls, close, values
 
-__all__ = ["CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
+__all__ = ["ABOUT_STRIDES", "CASES", "OperatorCase", "S", "Sample", "T", "build", "calls", "close", "values"]
 
 FAMILIES = (
     pointwise,
@@ -32,8 +35,11 @@ FAMILIES = (
     layers,
     linalg,
     views,
+    view_copies,
+    arranging,
     copying,
     indexing,
+    scattering,
     backward,
 )
 

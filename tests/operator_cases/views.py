@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import turnout
 from operator_cases.model import NUMBERS, M, OperatorCase, S, T, values
 
 
@@ -44,5 +45,18 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("split_with_sizes", (S(T(values(5)), [2, 0, 3]),), lambda np, x, n, d=0: np.split(x, np.cumsum(n)[:-1], axis=d)),
     OperatorCase("chunk", (S(T(values(5)), 2), S(M, 2, 1)), lambda np, x, n, d=0: np.split(x, range(-(-x.shape[d] // n), x.shape[d], -(-x.shape[d] // n)), axis=d)),
     OperatorCase("repeat", (S(M, [2, 1]), S(M, [2, 1, 2])), lambda np, x, r: np.tile(x, r)),
+    OperatorCase("view.dtype", (S(M, turnout.int32), S(M, turnout.uint8)), lambda np, x, d: np.ascontiguousarray(x).view(d.name), ("float32", "int32"), differentiable=False),
+    OperatorCase("broadcast_to", (S(T(values(2, 1)), [3, 2, 4]),), lambda np, x, s: np.broadcast_to(x, s)),
+    OperatorCase("unflatten.int", (S(T(values(2, 6)), 1, [2, -1]), S(T(values(4)), -1, [2, 2])), lambda np, x, d, s: x.reshape(*x.shape[: d % x.ndim], *s)),
+    OperatorCase("ravel", (S(M), S(T(1.0))), lambda np, x: np.ravel(x)),
+    OperatorCase("adjoint", (S(T(values(2, 2, 3))),), lambda np, x: np.swapaxes(x, -1, -2)),
+    OperatorCase("swapaxes", (S(M, 0, 1),), lambda np, x, a, b: np.swapaxes(x, a, b)),
+    OperatorCase("swapdims", (S(M, -1, 0),), lambda np, x, a, b: np.swapaxes(x, a, b)),
+    OperatorCase("moveaxis.int", (S(T(values(2, 3, 2)), 0, -1),), lambda np, x, a, b: np.moveaxis(x, a, b)),
+    OperatorCase("moveaxis.intlist", (S(T(values(2, 3, 4)), [0, 1], [1, 2]),), lambda np, x, a, b: np.moveaxis(x, a, b)),
+    OperatorCase("reshape_as", (S(M, T(values(3, 2))),), lambda np, x, y: x.reshape(y.shape)),
+    OperatorCase("_reshape_alias", (S(M, [3, 2], [2, 1]),), lambda np, x, s, t: x.reshape(s)),
+    OperatorCase("narrow.Tensor", (S(M, 1, T(1, "int64"), 2),), lambda np, x, d, a, n: x[:, int(a):int(a) + n]),
+    OperatorCase("linalg_diagonal", (S(T(values(2, 3, 3))), S(M, offset=1)), lambda np, x, offset=0: np.diagonal(x, offset, -2, -1)),
 )
 # fmt: on

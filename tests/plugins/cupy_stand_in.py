@@ -273,6 +273,10 @@ class Module(types.ModuleType):
         """A name of NumPy's as CuPy has it."""
         if isinstance(found, np.ufunc):
             return Ufunc(found)
+        if name == "lib":
+            as_strided = found.stride_tricks.as_strided
+            tricks = types.SimpleNamespace(as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True))
+            return types.SimpleNamespace(stride_tricks=tricks)
         if isinstance(found, types.ModuleType):
             return types.SimpleNamespace(
                 **{n: self.numpys(f"{name}.{n}", getattr(found, n)) for n in dir(found) if f"{name}.{n}" in NAMES}

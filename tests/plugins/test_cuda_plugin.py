@@ -21,7 +21,6 @@ from operator_cases import CASES, OperatorCase
 from turnout import interop
 from turnout.backends import Backend
 from turnout.dtypes import dtype_named
-from turnout.native.tables import register_kernels
 from turnout.registry import REGISTRY, Library
 from turnout_cuda import plugin
 from turnout_cuda.backend import CUDABackend
@@ -42,8 +41,7 @@ def backend() -> Iterator[Backend]:
     with Library("pretended") as library:
         made = Pretended(cupy, xp)
         made.current_device = lambda: turnout.device("pretended", cupy.cuda.current)  # type: ignore[method-assign]
-        library.backend(made)
-        register_kernels(library, made, turnout_arrays.kernels(xp))
+        plugin.register(library, made, with_host=True)
         yield made
 
 

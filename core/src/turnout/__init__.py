@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from turnout import library as library
     from turnout import linalg as linalg
     from turnout import nn as nn
+    from turnout import return_types as return_types
     from turnout import schema as schema
     from turnout import special as special
     from turnout.amp import autocast as autocast
@@ -85,11 +86,21 @@ if TYPE_CHECKING:
     from turnout.serialization import save as save
     from turnout.shapes.promotion import result_type as result_type
     from turnout.tracing import trace_dispatch as trace_dispatch
+    from turnout.variadics import atleast_1d as atleast_1d
+    from turnout.variadics import atleast_2d as atleast_2d
+    from turnout.variadics import atleast_3d as atleast_3d
+    from turnout.variadics import block_diag as block_diag
+    from turnout.variadics import broadcast_shapes as broadcast_shapes
+    from turnout.variadics import broadcast_tensors as broadcast_tensors
+    from turnout.variadics import cartesian_prod as cartesian_prod
+    from turnout.variadics import meshgrid as meshgrid
+    from turnout.variadics import unravel_index as unravel_index
 
 dtype = DType
 contiguous_format = "contiguous_format"
 preserve_format = "preserve_format"
 channels_last = "channels_last"
+channels_last_3d = "channels_last_3d"
 strided = "strided"
 __version__ = "0.1.0"
 
@@ -103,7 +114,14 @@ _LAZY = {
     "amp": "turnout.amp",
     "as_subclass": "turnout.modes:as_subclass",
     "as_tensor": "turnout.factories:as_tensor",
+    "atleast_1d": "turnout.variadics:atleast_1d",
+    "atleast_2d": "turnout.variadics:atleast_2d",
+    "atleast_3d": "turnout.variadics:atleast_3d",
     "autocast": "turnout.amp:autocast",
+    "block_diag": "turnout.variadics:block_diag",
+    "broadcast_shapes": "turnout.variadics:broadcast_shapes",
+    "broadcast_tensors": "turnout.variadics:broadcast_tensors",
+    "cartesian_prod": "turnout.variadics:cartesian_prod",
     "explain": "turnout.explanation:explain",
     "fft": "turnout.fft",
     "from_dlpack": "turnout.interop:from_dlpack",
@@ -114,7 +132,9 @@ _LAZY = {
     "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
     "manual_seed": "turnout.random:manual_seed",
+    "meshgrid": "turnout.variadics:meshgrid",
     "nn": "turnout.nn",
+    "return_types": "turnout.return_types",
     "result_type": "turnout.shapes.promotion:result_type",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",
@@ -122,6 +142,7 @@ _LAZY = {
     "tensor": "turnout.factories:tensor",
     "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
+    "unravel_index": "turnout.variadics:unravel_index",
     "vmap": "turnout.func:vmap",
 }
 

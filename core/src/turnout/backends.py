@@ -64,6 +64,10 @@ class Backend:
         """The element type."""
         raise NotImplementedError(f"{type(self).__name__}.dtype_of")
 
+    def retyped(self, root: Any, dtype: DType) -> Any:
+        """All of `root`'s memory as a contiguous array of 1 dim and another dtype; what is left over at the end is cut off."""
+        raise NotImplementedError(f"{type(self).__name__}.retyped")
+
     def storage_size(self, root: Any) -> int:
         """How many elements `strided` may reach from root's first one."""
         size = 1
@@ -86,6 +90,10 @@ class Backend:
     def fill(self, target: Any, value: Any) -> None:
         """Write a Python number everywhere."""
         raise NotImplementedError(f"{type(self).__name__}.fill")
+
+    def ramp(self, target: Any, start: Any, step: Any) -> bool:
+        """Write start, start + step, ... into a contiguous array of 1 dim; False where core is to compose it of operators."""
+        return False
 
     def to_host(self, array: Any) -> bytes | memoryview:
         """The elements in row-major order as host bytes, little-endian; finishes pending work first."""

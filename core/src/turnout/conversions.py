@@ -71,9 +71,13 @@ class Conversions:
         """other / self, under the name that Python 2 had."""
         return self.reciprocal() * other  # type: ignore[no-any-return]
 
-    def type_as(self: Any, other: Tensor) -> Tensor:
-        """As the dtype and on the device of `other`."""
-        return self.to(device=other.device, dtype=other.dtype)  # type: ignore[no-any-return]
+    def cfloat(self: Any, memory_format: str | None = None) -> Tensor:
+        """As complex64."""
+        return self.to(dtype=dtypes.complex64, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def cdouble(self: Any, memory_format: str | None = None) -> Tensor:
+        """As complex128."""
+        return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
 
     @property
     def data(self: Any) -> Tensor:
@@ -108,3 +112,17 @@ class Conversions:
         if len(self.shape) < 2:
             raise ShapeError(f"mT needs at least 2 dimensions, this tensor has shape {list(self.shape)}")
         return self.transpose(-2, -1)  # type: ignore[no-any-return]
+
+    @property
+    def H(self: Any) -> Tensor:
+        """A matrix transposed and conjugated; a 0-dim tensor conjugated. Raises ShapeError for other numbers of dims."""
+        if len(self.shape) not in (0, 2):
+            raise ShapeError(f"H needs 2 dimensions, this tensor has shape {list(self.shape)}; use mH")
+        if self.shape:
+            return self.adjoint()  # type: ignore[no-any-return]
+        return self.conj() if self.is_complex() else self  # type: ignore[no-any-return]
+
+    @property
+    def mH(self: Any) -> Tensor:
+        """The last two dimensions exchanged and the elements conjugated. Raises ShapeError below 2 dims."""
+        return self.adjoint()  # type: ignore[no-any-return]

@@ -39,8 +39,43 @@ class Storage:
 
     def __init__(self, array: Any, ver: int) -> None:
         self.array = array
-        self.ver = ver
+        self.ver: int = ver
         self.views: list[weakref.ref[Tensor]] = []
+
+    @property
+    def memory(self) -> Storage:
+        """The storage that owns the memory: this one."""
+        return self
+
+
+class RetypedStorage(Storage):
+    """A storage's memory as elements of another dtype, for views by `view(dtype)`: one version counter for both."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, array: Any, memory: Storage) -> None:
+        self.array = array
+        self._memory = memory
+
+    @property
+    def memory(self) -> Storage:
+        return self._memory
+
+    @property
+    def ver(self) -> int:  # type: ignore[override]
+        return self._memory.ver
+
+    @ver.setter
+    def ver(self, value: int) -> None:
+        self._memory.ver = value
+
+    @property
+    def views(self) -> list[weakref.ref[Tensor]]:  # type: ignore[override]
+        return self._memory.views
+
+    @views.setter
+    def views(self, value: list[weakref.ref[Tensor]]) -> None:
+        self._memory.views = value
 
 
 class View:
@@ -133,6 +168,15 @@ class Tensor(TensorMethods, Conversions):
         return count
 
     nelement = numel
+    ndimension = dim
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.dtype.itemsize
 
     def element_size(self) -> int:
         """Bytes per element."""
@@ -147,17 +191,29 @@ class Tensor(TensorMethods, Conversions):
         """Where the first element stands in the storage, in elements."""
         return 0 if self.storage is None else self.offset
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements stand in row-major order without gaps."""
+    def is_contiguous(self, memory_format: str = "contiguous_format") -> bool:
+        """Whether the elements stand in the order of a memory format, row-major by default, without gaps."""
+        shape = self.shape
+        strides = self.stride()
+        if memory_format == "contiguous_format":
+            dims: Any = reversed(range(len(shape)))
+        else:
+            dims = {"channels_last": (1, 3, 2, 0), "channels_last_3d": (1, 4, 3, 2, 0)}.get(memory_format)
+            if dims is None:
+                raise TurnoutError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
+            if len(shape) != len(dims):
+                return False
         expected = 1
-        for length, stride in zip(reversed(self.shape), reversed(self.stride()), strict=True):
-            if length == 0:
+        for d in dims:
+            if shape[d] == 0:
                 return True
-            if length != 1:
-                if stride != expected:
+            if shape[d] != 1:
+                if strides[d] != expected:
                     return False
-                expected *= length
+                expected *= shape[d]
         return True
+
+    # The same as the operators of these names, without a call that a trace would record.
 
     def is_floating_point(self) -> bool:
         """Whether the dtype is a floating-point one."""
@@ -166,6 +222,10 @@ class Tensor(TensorMethods, Conversions):
     def is_complex(self) -> bool:
         """Whether the dtype is complex."""
         return self.dtype.category == COMPLEX
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
 
     @property
     def layout(self) -> str:
@@ -214,7 +274,10 @@ class Tensor(TensorMethods, Conversions):
 
     def is_alias_of(self, other: Tensor) -> bool:
         """Whether both share one storage."""
-        return self is other or (self.storage is not None and self.storage is other.storage)
+        if self is other:
+            return True
+        mine, theirs = self.storage, other.storage
+        return mine is not None and theirs is not None and mine.memory is theirs.memory
 
     @property
     def _base(self) -> Tensor | None:
@@ -279,6 +342,14 @@ class Tensor(TensorMethods, Conversions):
                 f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
             )
         self.set_gmask(self.gmask | 1)
+        return self
+
+    def detach_(self) -> Tensor:
+        """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view."""
+        if self.view_of is not None:
+            raise AliasError("detach_: a view cannot be detached in place, for its base would keep the history; use detach()")
+        self.set_gmask(0)
+        self.node = None
         return self
 
     @property

@@ -13,7 +13,8 @@ import turnout
 from turnout import parts
 from turnout.codegen import catalogue, files, source
 from turnout.codegen.__main__ import main
-from turnout.codegen.functions import function_source
+from turnout.codegen.catalogue import named_packets, result_fields
+from turnout.codegen.functions import function_source, return_types_lines
 from turnout.codegen.methods import method_source, operator_methods
 from turnout.codegen.parts import parts_texts
 from turnout.codegen.typestubs import functions_stub, overloads
@@ -177,8 +178,34 @@ def test_several_outputs_are_a_tuple():
     assert lines[2:5] == [
         "    if out is not None:",
         "        values, indices = out_tuple('aten::f.values', out, 2)",
-        "        return op_f__values(input, values=values, indices=indices)",
+        "        return new_tuple(R_f, op_f__values(input, values=values, indices=indices))",
     ]
+    assert lines[-1] == "    return new_tuple(R_f, kernel(ks, input))"
+    assert return_types_lines([packet(text, "f")])[-1] == "R_f = return_type('f', ('values', 'indices'))"
+
+
+def test_only_results_that_have_names_get_them():
+    text = """
+- func: f(Tensor self) -> Tensor
+  variants: function, method
+- func: f.dim(Tensor self, int dim) -> (Tensor values, Tensor indices)
+  variants: function, method
+- func: g(Tensor self) -> (Tensor, Tensor)
+- func: h.a(Tensor self) -> (Tensor p, Tensor q)
+- func: h.b(Tensor self, int n) -> (Tensor p, Tensor r)
+"""
+    function, method = function_source(packet(text, "f")), method_source(packet(text, "f", methods=True))
+    for own, lines in (("input", function), ("self", method)):
+        assert [line.strip() for line in lines if "return " in line] == [
+            f"return named(R_f, P_f({own}, *args, **kwargs))",
+            f"return named(R_f, P_f({own}))",
+            f"return kernel(ks, {own})",
+        ]
+    for name in ("g", "h"):
+        assert not any("R_" in line for line in function_source(packet(text, name)))
+    (f, *_), stub = named_packets(parse(text)), overloads(packet(text, "f"), method=False, spread="")
+    assert result_fields(f) == ("values", "indices")
+    assert stub[-1] == "def f(input: Tensor, dim: _int) -> _results.f: ..."
 
 
 def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():

@@ -132,7 +132,8 @@ ELSEWHERE = {"trace": "ops.aten.trace"}
 def named(dotted: str) -> Any:
     """`turnout.<dotted>`. Raises Missing."""
     found: Any = turnout
-    dotted = ELSEWHERE.get(dotted, dotted)
+    # Names with an underscore are functions in torch, and operators only here.
+    dotted = f"ops.aten.{dotted}" if dotted.startswith("_") else ELSEWHERE.get(dotted, dotted)
     for part in dotted.split("."):
         try:
             found = getattr(found, part)

@@ -65,7 +65,7 @@ def forward(info: Any, dtype: torch.dtype) -> str | None:
         where = f"sample {number} {_brief(sample)}"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            given = sample.transform(lambda t: t.detach().clone() if isinstance(t, torch.Tensor) else t)
+            given = sample.transform(lambda t: _own(t) if isinstance(t, torch.Tensor) else t)
             try:
                 expected = info.op(given.input, *given.args, **given.kwargs)
             except Exception:  # noqa: BLE001 - a sample that PyTorch itself refuses says nothing here
@@ -82,6 +82,15 @@ def forward(info: Any, dtype: torch.dtype) -> str | None:
     return None
 
 
+def _own(tensor: torch.Tensor) -> torch.Tensor:
+    """The same view of a copy of the whole storage: as_strided sees beyond its argument."""
+    if tensor.layout is not torch.strided:
+        return tensor.detach().clone()
+    plain = tensor.detach()
+    copy = torch.empty(0, dtype=plain.dtype).set_(
+        plain.untyped_storage().clone(), plain.storage_offset(), plain.shape, plain.stride()
+    )
+    return copy.conj() if plain.is_conj() else torch._neg_view(copy) if plain.is_neg() else copy
 # Equal values may come in any order, so the second result, their indices, is compared by shape and dtype; the operator cases
 # of the main suite have no equal values.
 TIES = {"sort", "topk"}

@@ -16,6 +16,7 @@ from turnout.codegen.catalogue import (
     identifier,
     int_list_spreads,
     lead,
+    result_fields,
     same_inputs,
 )
 from turnout.codegen.source import call, header, imports, inlined, public_schema
@@ -62,10 +63,44 @@ def packet_name(packet: Packet) -> str:
 
 def function_source(packet: Packet) -> list[str]:
     """One public function; those that make tensors from options take `requires_grad` as well."""
-    lines = _function_source(packet)
+    lines = with_named_results(packet, _function_source(packet))
     if any(f.schema.tensor_options for f in packet.bases):
         at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
         lines.insert(at, "@with_requires_grad")
+    return lines
+
+
+def with_named_results(packet: Packet, lines: list[str]) -> list[str]:
+    """The lines of a function or method with names given to what it returns, where its operators' results have names."""
+    if not result_fields(packet):
+        return lines
+    kind = return_type_name(packet)
+    main = lead(packet)
+    one_result = [] if main is None or len(main.schema.returns) > 1 else ["return kernel("]
+    new = "new_tuple" if all(len(f.schema.returns) > 1 for f in packet.all) else "named"
+    made = []
+    for line in lines:
+        code = line.lstrip()
+        if code.startswith("return ") and not code.startswith(tuple(one_result)):
+            line = f"{line.removesuffix(code)}return {new}({kind}, {code.removeprefix('return ')})"
+        made.append(line)
+    return made
+
+
+def return_type_name(packet: Packet) -> str:
+    """The variable that holds the class of a packet's results."""
+    return "R_" + packet.name
+
+
+def return_types_lines(packets: Iterable[Packet], module: str = "") -> list[str]:
+    """Imports of what gives results their names, and the classes; `module` is the source of their module's name."""
+    named = {return_type_name(p): p for p in packets if result_fields(p)}
+    if not named:
+        return []
+    lines = [*imports("turnout.return_types", ["named", "new_tuple", "return_type"]), ""]
+    for variable, packet in named.items():
+        name, more = (variable, f", {module}") if module else (packet.name, "")
+        lines.append(f"{variable} = return_type({name!r}, {result_fields(packet)!r}{more})")
     return lines
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead
-from turnout.codegen.functions import lead_parts, packet_name
+from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead, result_fields
+from turnout.codegen.functions import lead_parts, packet_name, with_named_results
 from turnout.codegen.source import call, indented, inlined
 from turnout.native.model import NativeFunction, NativeFunctions
 from turnout.stubs import default_source, python_name
@@ -55,6 +55,10 @@ class OperatorMethod:
 
 def method_source(packet: Packet) -> list[str]:
     """One method."""
+    return with_named_results(packet, _method_source(packet))
+
+
+def _method_source(packet: Packet) -> list[str]:
     name = packet.public_name
     spreads = int_list_spreads(packet, method=True)
     if len(packet.bases) == 1:
@@ -62,6 +66,8 @@ def method_source(packet: Packet) -> list[str]:
         if spreads == "only":
             return _spread_method(name, function)
         if function.schema.positional[0] is function.schema.self_argument and not spreads:
+            if result_fields(packet):
+                return ["", *inlined(function, name, function.schema)]
             return ["", f"{name} = op_{identifier(function)}"]
         if not spreads:
             return _reordered(name, function)

@@ -22,6 +22,11 @@ def gone(op_name: str) -> str:
     return f"{op_name} is gone: the library that defined it was undone; look the operator up again"
 
 
+def wrong_result_count(name: str, fields: tuple[str, ...], given: int) -> str:
+    """A named result made from a sequence of another length."""
+    return f"{name}: takes a sequence of {len(fields)} values ({', '.join(fields)}), got {given}"
+
+
 def too_many(op: Operator, expected: int, given: int) -> str:
     """More positional arguments than the schema has."""
     return f"{op.qualified_name}: takes {expected} positional argument{'s' if expected != 1 else ''}, got {given}"

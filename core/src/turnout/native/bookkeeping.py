@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # The tag of operators whose result shares memory without being a view for gradients (detach).
 SHARES_STORAGE = "shares_storage"
+# The tag of operators that make their first argument another view of its memory (t_).
+INPLACE_VIEW = "inplace_view"
 _PRUNE_AT = 32  # a base's list of views is swept of dead entries when it is this long
 
 
@@ -27,6 +29,8 @@ def bookkeeping(op: Operator) -> Any:
     """The specialised kernel of one operator at ADInplaceOrView."""
     schema = op.schema
     mutated = tuple(i for i, a in enumerate(schema.arguments) if a.is_write)
+    if INPLACE_VIEW in op.tags and op.schema.kind == "inplace" and op.name not in ("resize_", "resize_as_"):
+        return Kernel(_recording_turn(op), INTERNAL, label=f"record in-place view by {op.qualified_name}")
     if mutated:
         return Kernel(_counting_writes(op, mutated), INTERNAL, label=f"count writes of {op.qualified_name}")
     if schema.is_view and SHARES_STORAGE not in op.tags:
@@ -72,10 +76,43 @@ def _recording_view(op: Operator) -> Callable[..., Any]:
     return record_view
 
 
+def _view_of(op: Operator) -> Operator:
+    """The view operator with the arguments of an in-place one."""
+    wanted = [(a.name, str(a.type)) for a in op.schema.arguments]
+    packet = op.registry.packet(op.namespace, op.name.removesuffix("_"))
+    return next(o for o in packet or () if [(a.name, str(a.type)) for a in o.schema.arguments] == wanted)
+
+
+def _recording_turn(op: Operator) -> Callable[..., Any]:
+    """An in-place view: one more link for a view; views of a base that turned come from how it was before."""
+    cache = op.cache
+    functional = _view_of(op)
+    as_strided = op.registry.find("aten::as_strided")
+
+    def record_turn(ks: int, self: Tensor, *args: Any) -> Any:
+        shape, strides, offset = self.shape, self.stride(), self.storage_offset()
+        ks &= BELOW_ADINPLACEORVIEW
+        call = cache.get(ks) or op.resolve(ks)
+        result = call(ks, self, *args)
+        self.bump_version()
+        old = self.view_of
+        if old is not None:
+            self.view_of = View(old.base, (*old.chain, (functional, args, None)), old.seen, old.multi, old.no_grad)
+        else:
+            before = (shape, strides, None if offset == self.storage_offset() else offset)
+            for view in self.live_views():
+                record = view.view_of
+                assert record is not None
+                record.chain = ((as_strided, before, None), *record.chain)
+        return result
+
+    return record_turn
+
+
 def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], index: int | None) -> None:
     """Make `made` a view of `viewed`'s base, unless the kernel returned something that shares no memory with it."""
     storage = made.storage
-    if made is viewed or storage is None or storage is not viewed.storage:
+    if made is viewed or storage is None or not made.is_alias_of(viewed):
         return
     old = viewed.view_of
     link = (op, rest, index)

@@ -87,6 +87,22 @@ def empty(
     return _make(size, dtype, layout, device, strides_as(memory_format, size))
 
 
+def empty_permuted(
+    ks: int, size: Sizes, physical_layout: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
+) -> Tensor:
+    """A tensor of unspecified contents whose dims lie in memory in the given order, from the slowest."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise ShapeError(
+            f"empty_permuted: physical_layout {list(physical_layout)} must name each of the {len(size)} dimensions once"
+        )
+    strides = [0] * len(size)
+    step = 1
+    for d in reversed(physical_layout):
+        strides[d] = step
+        step *= max(size[d], 1)
+    return _make(size, dtype, layout, device, strides)
+
+
 def empty_strided(
     ks: int, size: Sizes, stride: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
 ) -> Tensor:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from turnout.errors import DimError, ShapeError
 from turnout.shapes.extents import contiguous_strides, numel, wrap_dim, wrap_dims
-from turnout.tensors import wrap
+from turnout.tensors import RetypedStorage, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from turnout.dtypes import DType
     from turnout.tensors import Tensor
 
     class ViewKernel(Protocol):
@@ -66,12 +67,32 @@ def several_views(geometry: Callable[..., list[Geometry]]) -> ViewKernel:
     return made
 
 
+def view_in_place(geometry: Callable[..., Geometry]) -> Callable[..., Tensor]:
+    """The kernel of an in-place view operator: the tensor itself becomes the view."""
+
+    def become_view(ks: int, self: Tensor, *args: Any) -> Tensor:
+        array = self.array
+        storage = self.shared_storage()
+        backend = self.device.backend
+        shape, strides, offset = geometry(array.shape, backend.strides(array), self.offset, *args)
+        self.array = _nothing(self, shape) if 0 in shape else backend.strided(storage.array, shape, strides, offset)
+        self.offset = offset
+        return self
+
+    made: Callable[..., Tensor] = _named(become_view, geometry)
+    return made
+
+
+def _empty(self: Tensor, shape: Ints, dtype: DType) -> Any:
+    return self.device.backend.empty(shape, dtype, self.device)
+
+
 def _nothing(self: Tensor, shape: Ints) -> Any:
     """The array of a view without elements: it may start behind the storage's last one, where array libraries make no view.
 
     # differs from torch: its strides are row-major.
     """
-    return self.device.backend.empty(shape, self.dtype, self.device)
+    return _empty(self, shape, self.dtype)
 
 
 def _named(kernel: Any, geometry: Any) -> Any:
@@ -156,6 +177,48 @@ def view(shape: Ints, strides: Ints, offset: int, size: Sequence[int]) -> Geomet
             f"view: shape {list(wanted)} needs a copy of shape {list(shape)} with strides {list(strides)}; use reshape"
         )
     return wanted, made, offset
+
+
+def view_dtype(ks: int, self: Tensor, dtype: DType) -> Tensor:
+    """The same memory as elements of another dtype; the last dim grows or shrinks with the size of an element.
+
+    Raises ShapeError where strides, offset or the last length do not allow that.
+    """
+    own = self.dtype
+    if dtype is own:
+        return self.new_alias(self.array, self.storage_offset())
+    backend = self.device.backend
+    shape, strides, offset = self.array.shape, backend.strides(self.array), self.storage_offset()
+    shape, strides, offset = _retyped(shape, strides, offset, own, dtype)
+    memory = self.shared_storage().memory
+    original = memory.array
+    root = original if backend.dtype_of(original) is dtype else backend.retyped(original, dtype)
+    made = wrap(_empty(self, shape, dtype) if 0 in shape else backend.strided(root, shape, strides, offset), self.device)
+    made.storage = memory if root is original else RetypedStorage(root, memory)
+    made.offset = offset
+    return made
+
+
+def _retyped(shape: Ints, strides: Ints, offset: int, own: DType, dtype: DType) -> Geometry:
+    """Geometry in elements of `dtype` for what is one in elements of `own`."""
+    old, new = own.itemsize, dtype.itemsize
+    if old == new:
+        return shape, strides, offset
+    words = f"view: as {dtype.name}, elements of {old} bytes as {new}"
+    if not shape:
+        raise ShapeError(f"{words}: a 0-dim tensor has no dimension that could change its length")
+    if strides[-1] != 1:
+        raise ShapeError(f"{words}: the last stride must be 1, got {strides[-1]}; make the tensor contiguous")
+    if old > new:
+        times = old // new
+        return (*shape[:-1], shape[-1] * times), (*[s * times for s in strides[:-1]], 1), offset * times
+    times = new // old
+    if shape[-1] % times or offset % times or any(s % times for s in strides[:-1]):
+        raise ShapeError(
+            f"{words}: the last length, the offset and the other strides must be multiples of {times}, got shape "
+            f"{list(shape)}, offset {offset}, strides {list(strides)}"
+        )
+    return (*shape[:-1], shape[-1] // times), (*[s // times for s in strides[:-1]], 1), offset // times
 
 
 def unsafe_view(ks: int, self: Tensor, size: Sequence[int]) -> Tensor:
@@ -409,3 +472,23 @@ def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int
         found.append(((*shape[:d], n, *shape[d + 1 :]), strides, at))
         at += n * strides[d]
     return found
+
+
+# ---- the tensor itself as a view of what it was
+
+t_ = view_in_place(t.geometry)
+transpose_ = view_in_place(transpose_int.geometry)
+squeeze_ = view_in_place(squeeze.geometry)
+squeeze_dim_ = view_in_place(squeeze_dim.geometry)
+squeeze_dims_ = view_in_place(squeeze_dims.geometry)
+unsqueeze_ = view_in_place(unsqueeze.geometry)
+
+
+def as_strided_(
+    ks: int, self: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
+    """as_strided, of the tensor itself."""
+    made = as_strided(ks, self, size, stride, storage_offset)
+    self.array = made.array
+    self.offset = made.offset
+    return self

@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import can_cast
+from turnout.dtypes import COMPLEX, FLOAT, can_cast
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.shapes.specs import Out, Result, as_result
 from turnout.state import CLOCK
@@ -218,6 +218,8 @@ def inplace(s: Structured, backend: Backend, row: Row) -> Call:
                 f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
             )
         check_result_dtype(s.op, out, target)
+        if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
+            raise DTypeError(f"{s.op.qualified_name}: the result is real; a complex tensor does not become real in place")
         check_writable(s.op, backend, target, args[1:])
         array = target.array
         direct = (

@@ -23,6 +23,7 @@ from turnout.shapes import (
     pointwise,
     pooling,
     reductions,
+    scattering,
     sorting,
     statistics,
 )
@@ -323,6 +324,7 @@ SHAPES: dict[str, Callable[..., Any]] = {
     "scatter.src_out": indexing.scatter,
     "scatter.value_out": indexing.scatter_value,
     "scatter_add.out": indexing.scatter_add,
+    "scatter_reduce.two_out": scattering.scatter_reduce,
     "index_add.out": indexing.index_add,
     "cat.out": indexing.cat,
     "flip.out": indexing.flip,

@@ -87,6 +87,11 @@ def is_dense(shape: Ints, strides: Ints) -> bool:
     return True
 
 
+def dense_strides(shape: Ints, strides: Ints) -> Ints:
+    """The strides of a copy of a tensor: its own where they are dense, else row-major ones."""
+    return strides if 0 not in shape and is_dense(shape, strides) else contiguous_strides(shape)
+
+
 def layout(shape: Ints, *operands: Any) -> Ints | None:
     """The strides of a pointwise result: those its operands agree on, when they are dense and not row-major; else None.
 

@@ -117,7 +117,7 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
     return Out((*shape[:dim], picked[0] if picked else 1, *shape[dim + 1 :]), self.dtype)
 
 
-def _along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
+def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
     """The checks of gather and scatter: equal ranks, and an index no longer than the others in the other dims."""
     shape, wanted = self.array.shape or (1,), index.array.shape or (1,)
     dim = wrap_dim(dim, len(self.array.shape))
@@ -143,25 +143,25 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None 
 
 def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Out:
     """The elements along `dim` that `index` names, of its shape."""
-    _along("gather", self, dim, index)
+    check_along("gather", self, dim, index)
     return Out(index.array.shape, self.dtype)
 
 
 def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
     """self with the elements of `src` written where `index` says along `dim`."""
-    _along("scatter", self, dim, index, src)
+    check_along("scatter", self, dim, index, src)
     return Out(self.array.shape, self.dtype)
 
 
 def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
     """The same with a number."""
-    _along("scatter", self, dim, index)
+    check_along("scatter", self, dim, index)
     return Out(self.array.shape, self.dtype)
 
 
 def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
     """The same, added."""
-    _along("scatter_add", self, dim, index, src)
+    check_along("scatter_add", self, dim, index, src)
     return Out(self.array.shape, self.dtype)
 
 

@@ -123,6 +123,11 @@ class ArrayBackend(Backend):
         made = self.xp.asarray(_Memory(interface, root))
         return made if made.dtype == root.dtype else made.view(root.dtype)
 
+    def retyped(self, root: Any, dtype: DType) -> Any:
+        native = self.native_dtype(dtype)
+        flat = self.strided(root, (self.storage_size(root),), (1,), 0).view("u1")
+        return flat[: flat.size // native.itemsize * native.itemsize].view(native)
+
     def strides(self, array: Any) -> Ints:
         itemsize = array.itemsize
         steps = array.strides
@@ -157,6 +162,14 @@ class ArrayBackend(Backend):
             target.fill(value)
         except OverflowError:  # an integer that does not fit wraps around
             target.fill(self.xp.asarray(value).astype(target.dtype))
+
+    def ramp(self, target: Any, start: Any, step: Any) -> bool:
+        whole = target.dtype.kind in "iu"
+        places = self.xp.arange(target.size, dtype=self.xp.int64 if whole else self.xp.float64)
+        places *= int(step) if whole else step
+        places += int(start) if whole else start
+        self.xp.copyto(target, places, casting="unsafe")
+        return True
 
     def to_host(self, array: Any) -> bytes | memoryview:
         flat = self.xp.ascontiguousarray(array).reshape(-1)

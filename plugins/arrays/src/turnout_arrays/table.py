@@ -19,6 +19,7 @@ from turnout_arrays import (
     polynomials,
     pooling,
     reductions,
+    scattering,
     sorting,
     statistics,
 )
@@ -38,6 +39,7 @@ MODULES = (
     polynomials,
     pooling,
     reductions,
+    scattering,
     sorting,
     statistics,
 )

@@ -51,7 +51,7 @@ def decide(op: Operator, options: Mapping[str, Any]) -> Any:
         return made(op)
     if op.qualified_name in CONSTANT or not _has_tensors(op):
         return FALLTHROUGH
-    if op.qualified_name == "aten::resize_":
+    if op.qualified_name in ("aten::resize_", "aten::resize_as_"):
         return resize(op)
     if op.schema.kind == "out":
         return out_variant(op)

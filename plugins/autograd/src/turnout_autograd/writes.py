@@ -113,12 +113,24 @@ def rebase(tensor: Tensor, node: Node, mask: int) -> None:
     slices.edges = ((base.node or base) if base.gmask & mask else None, *node.edges[1:])
     slices.inner = node
     slices.chain = view.chain
+    by_memory = any(op.qualified_name == "aten::as_strided" for op, _, _ in view.chain)
+    slices.strides = base.stride() if by_memory else None
     base.set_gmask(base.gmask | mask)
     base.node = slices
     # The view's own node is made at its next use; until then it must not look like a leaf.
     tensor.set_gmask(base.gmask)
     tensor.node = slices
     view.seen = -1
+
+
+def turn(tensor: Tensor, node: Node, mask: int) -> None:
+    """After an in-place view (`t_`): nothing was written, so the new history is the tensor's own, of a view too."""
+    old = tensor.node if tensor.gmask else None
+    tensor.set_gmask(mask)
+    tensor.node = node
+    _move_retained(old, node, tensor)
+    if tensor.view_of is not None:
+        tensor.view_of.seen = tensor.version()
 
 
 def _move_retained(old: Any, node: Node, tensor: Tensor) -> None:
@@ -137,13 +149,15 @@ def _move_retained(old: Any, node: Node, tensor: Tensor) -> None:
 class CopySlices(Node):
     """A write into a view, as the history of its base.
 
-    inner   the node of the write itself
-    chain   how the view came from the base
+    inner    the node of the write itself
+    chain    how the view came from the base
+    strides  the base's, where the chain sees memory and not elements (as_strided); else None
     """
 
-    __slots__ = ("chain", "inner")
+    __slots__ = ("chain", "inner", "strides")
     chain: tuple[Any, ...]
     inner: Node
+    strides: tuple[int, ...] | None
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
@@ -151,7 +165,8 @@ class CopySlices(Node):
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradient of the base is `grad` outside the view, and what the write's formula makes of it inside."""
-        rest = grad.clone()
+        strides = self.strides
+        rest = grad.clone() if strides is None else grad.new_empty_strided(grad.shape, strides).copy_(grad)
         part = replay(rest, self.chain)
         inner = self.inner
         to_self = inner.edges[0] if edges[0] is not None else None

@@ -58,6 +58,9 @@ class MetaBackend(Backend):
     def strided(self, root: MetaArray, shape: Ints, strides: Ints, offset: int) -> MetaArray:
         return MetaArray(tuple(shape), root.dtype, tuple(strides), root.root, root.offset + offset)
 
+    def retyped(self, root: MetaArray, dtype: DType) -> MetaArray:
+        return self.empty((self.storage_size(root) * root.dtype.itemsize // dtype.itemsize,), dtype, self.place)
+
     def strides(self, array: MetaArray) -> Ints:
         return array.strides
 
@@ -83,6 +86,9 @@ class MetaBackend(Backend):
 
     def fill(self, target: MetaArray, value: Any) -> None:
         pass
+
+    def ramp(self, target: MetaArray, start: Any, step: Any) -> bool:
+        return True
 
     def from_host(self, data: bytes | memoryview, shape: Ints, dtype: DType, device: Device) -> MetaArray:
         return self.empty(shape, dtype, device)

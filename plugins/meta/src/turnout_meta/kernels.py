@@ -32,6 +32,5 @@ def needs_values(name: str) -> Any:
 def kernels() -> dict[str, Any]:
     """Operator -> kernel, for every structured operator that there is."""
     table: dict[str, Any] = {name: Row(nothing, pointwise=True) for name in structured_operators()}
-    table["aten::arange.start_out"] = nothing
     table |= {f"aten::{name}": needs_values(name) for name in DATA_DEPENDENT}
     return table

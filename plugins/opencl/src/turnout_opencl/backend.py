@@ -13,8 +13,8 @@ import numpy as np
 from turnout import elements
 from turnout.backends import Backend
 from turnout.devices import Device, device
-from turnout.dtypes import DTYPES, DType
-from turnout.errors import DeviceError
+from turnout.dtypes import DTYPES, FLOAT, DType
+from turnout.errors import DeviceError, ShapeError
 from turnout_opencl import arrays
 from turnout_opencl.arrays import ClArray, new_array
 from turnout_opencl.devices import ClDevice, found_devices
@@ -83,6 +83,12 @@ class OpenCLBackend(Backend):
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> ClArray:
         return new_array(self.opened(device), tuple(shape), dtype, None if strides is None else tuple(strides))
 
+    def retyped(self, root: ClArray, dtype: DType) -> ClArray:
+        size, old, new = self.storage_size(root), root.dtype.itemsize, dtype.itemsize
+        if root.offset * old % new:
+            raise ShapeError(f"view: the memory of this tensor does not begin at a multiple of {new} bytes")
+        return ClArray(root.place, root.buffer, (size * old // new,), dtype, (1,), root.offset * old // new)
+
     def strided(self, root: ClArray, shape: Ints, strides: Ints, offset: int) -> ClArray:
         return root.view(tuple(shape), tuple(strides), offset)
 
@@ -102,6 +108,17 @@ class OpenCLBackend(Backend):
 
     def fill(self, target: ClArray, value: Any) -> None:
         fill(target, value)
+
+    def ramp(self, target: ClArray, start: Any, step: Any) -> bool:
+        if not target.place.supports(target.dtype):
+            return False
+        if target.dtype.category != FLOAT:
+            start, step = int(start), int(step)
+        bits = TYPES[target.dtype].bits
+        numbers = (bits(start, target.place.double), bits(step, target.place.double))
+        call, count = packed(0, target.shape, (target.strides,), (target.offset,), numbers=numbers)
+        target.place.start("move", target.dtype, "range", call, (target.buffer,), count)
+        return True
 
     def to_host(self, array: ClArray) -> bytes | memoryview:
         dense = array if array.is_contiguous else contiguous(array)

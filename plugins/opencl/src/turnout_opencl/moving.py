@@ -216,16 +216,6 @@ def triangle(op: int) -> Any:
     return kernel
 
 
-def arange(start: Any, end: Any, step: Any, out: ClArray) -> None:
-    """start + i * step."""
-    if out.dtype.category != FLOAT:
-        start, step = int(start), int(step)
-    bits = TYPES[out.dtype].bits
-    numbers = (bits(start, out.place.double), bits(step, out.place.double))
-    call, count = packed(0, out.shape, (out.strides,), (out.offset,), numbers=numbers)
-    out.place.start("move", out.dtype, "range", call, (out.buffer,), count)
-
-
 # fmt: off
 KERNELS = {
     "index.Tensor_out":  Row(index),
@@ -239,5 +229,4 @@ KERNELS = {
     "tril.out":          Row(triangle(0)),
     "triu.out":          Row(triangle(1)),
 }
-PLAIN = {"arange.start_out": arange}
 # fmt: on

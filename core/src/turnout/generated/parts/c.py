@@ -12,6 +12,7 @@ from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_bools, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence, as_str,
     miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     all_ints, out_tuple, packet,
@@ -33,6 +34,12 @@ P_count_nonzero = packet('aten', 'count_nonzero')
 P_ctc_loss = packet('aten', 'ctc_loss')
 P_cumulative_trapezoid = packet('aten', 'cumulative_trapezoid')
 P_copysign_ = packet('aten', 'copysign_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_cummax = return_type('cummax', ('values', 'indices'))
+R_cummin = return_type('cummin', ('values', 'indices'))
 
 K_cos = {}
 def op_cos(self):
@@ -1472,6 +1479,105 @@ def op_chunk(self, chunks, dim=0):
         return miss('aten::chunk', (self, chunks, dim))
     return kernel(ks, self, chunks, dim)
 
+K_column_stack = {}
+def op_column_stack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::column_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_column_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::column_stack', (tensors,))
+    return kernel(ks, tensors)
+
+K_concat = {}
+def op_concat(tensors, dim=0):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concat', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concat', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concat', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+K_concatenate = {}
+def op_concatenate(tensors, dim=0):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concatenate', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concatenate', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concatenate[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concatenate', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+K__chunk_cat = {}
+def op__chunk_cat(tensors, dim, num_chunks):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_chunk_cat', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_chunk_cat', 'dim', dim)
+    if num_chunks.__class__ is not int: num_chunks = as_int('aten::_chunk_cat', 'num_chunks', num_chunks)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__chunk_cat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_chunk_cat', (tensors, dim, num_chunks))
+    return kernel(ks, tensors, dim, num_chunks)
+
+K_cartesian_prod = {}
+def op_cartesian_prod(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cartesian_prod', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cartesian_prod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cartesian_prod', (tensors,))
+    return kernel(ks, tensors)
+
+K_combinations = {}
+def op_combinations(self, r=2, with_replacement=False):
+    if r.__class__ is not int: r = as_int('aten::combinations', 'r', r)
+    if with_replacement.__class__ is not bool: with_replacement = as_bool('aten::combinations', 'with_replacement', with_replacement)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_combinations[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::combinations', (self, r, with_replacement))
+    return kernel(ks, self, r, with_replacement)
+
 K_clone = {}
 def op_clone(self, *, memory_format=None):
     state = DISPATCH()
@@ -1512,6 +1618,20 @@ def op_copy_(self, src, non_blocking=False):
         return miss('aten::copy_', (self, src, non_blocking))
     return kernel(ks, self, src, non_blocking)
 
+K_copy = {}
+def op_copy(self, src, non_blocking=False):
+    if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy', 'non_blocking', non_blocking)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copy', (self, src, non_blocking))
+    return kernel(ks, self, src, non_blocking)
+
 K_cat = {}
 def op_cat(tensors, dim=0):
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cat', 'tensors', tensors)
@@ -1545,6 +1665,23 @@ def op_cat__out(tensors, dim=0, *, out):
     if kernel is None:
         return miss('aten::cat.out', (tensors, dim, out))
     return kernel(ks, tensors, dim, out)
+
+K_cauchy_ = {}
+def op_cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
+    if median.__class__ is not float: median = as_float('aten::cauchy_', 'median', median)
+    if sigma.__class__ is not float: sigma = as_float('aten::cauchy_', 'sigma', sigma)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cauchy_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cauchy_', (self, median, sigma, generator))
+    return kernel(ks, self, median, sigma, generator)
 
 K_copysign__Scalar_out = {}
 def op_copysign__Scalar_out(self, other, *, out):
@@ -1659,6 +1796,74 @@ def op_channel_shuffle__out(self, groups, *, out):
         return miss('aten::channel_shuffle.out', (self, groups, out))
     return kernel(ks, self, groups, out)
 
+K_column_stack__out = {}
+def op_column_stack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::column_stack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_column_stack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::column_stack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_concat__out = {}
+def op_concat__out(tensors, dim=0, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concat.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concat.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concat__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concat.out', (tensors, dim, out))
+    return kernel(ks, tensors, dim, out)
+
+K_concatenate__out = {}
+def op_concatenate__out(tensors, dim=0, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concatenate.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concatenate.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concatenate__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concatenate.out', (tensors, dim, out))
+    return kernel(ks, tensors, dim, out)
+
+K__chunk_cat__out = {}
+def op__chunk_cat__out(tensors, dim, num_chunks, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_chunk_cat.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_chunk_cat.out', 'dim', dim)
+    if num_chunks.__class__ is not int: num_chunks = as_int('aten::_chunk_cat.out', 'num_chunks', num_chunks)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__chunk_cat__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_chunk_cat.out', (tensors, dim, num_chunks, out))
+    return kernel(ks, tensors, dim, num_chunks, out)
+
 K_clone__out = {}
 def op_clone__out(self, *, memory_format=None, out):
     state = DISPATCH()
@@ -1671,6 +1876,71 @@ def op_clone__out(self, *, memory_format=None, out):
     if kernel is None:
         return miss('aten::clone.out', (self, memory_format, out))
     return kernel(ks, self, memory_format, out)
+
+K_copy__out = {}
+def op_copy__out(self, src, non_blocking=False, *, out):
+    if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy.out', 'non_blocking', non_blocking)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copy.out', (self, src, non_blocking, out))
+    return kernel(ks, self, src, non_blocking, out)
+
+K_cauchy__out = {}
+def op_cauchy__out(self, median=0.0, sigma=1.0, *, generator=None, out):
+    if median.__class__ is not float: median = as_float('aten::cauchy.out', 'median', median)
+    if sigma.__class__ is not float: sigma = as_float('aten::cauchy.out', 'sigma', sigma)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cauchy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cauchy.out', (self, median, sigma, generator, out))
+    return kernel(ks, self, median, sigma, generator, out)
+
+K_cauchy = {}
+def op_cauchy(self, median=0.0, sigma=1.0, *, generator=None):
+    if median.__class__ is not float: median = as_float('aten::cauchy', 'median', median)
+    if sigma.__class__ is not float: sigma = as_float('aten::cauchy', 'sigma', sigma)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cauchy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cauchy', (self, median, sigma, generator))
+    return kernel(ks, self, median, sigma, generator)
+
+
+def cartesian_prod(tensors):
+    """aten::cartesian_prod"""
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cartesian_prod', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_cartesian_prod[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::cartesian_prod', (tensors,))
+    return kernel(ks, tensors)
 
 
 def cat(tensors, dim=0, *, out=None):
@@ -1994,6 +2264,41 @@ def clone(input, *, memory_format=None, out=None):
     return kernel(ks, input, memory_format)
 
 
+def column_stack(tensors, *, out=None):
+    """aten::column_stack, aten::column_stack.out"""
+    if out is not None:
+        return op_column_stack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::column_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_column_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::column_stack', (tensors,))
+    return kernel(ks, tensors)
+
+
+def combinations(input, r=2, with_replacement=False):
+    """aten::combinations"""
+    if r.__class__ is not int: r = as_int('aten::combinations', 'r', r)
+    if with_replacement.__class__ is not bool: with_replacement = as_bool('aten::combinations', 'with_replacement', with_replacement)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_combinations[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::combinations', (input, r, with_replacement))
+    return kernel(ks, input, r, with_replacement)
+
+
 def complex(real, imag, *, out=None):
     """aten::complex, aten::complex.out"""
     if out is not None:
@@ -2008,6 +2313,46 @@ def complex(real, imag, *, out=None):
     if kernel is None:
         return miss('aten::complex', (real, imag))
     return kernel(ks, real, imag)
+
+
+def concat(tensors, dim=0, *, out=None):
+    """aten::concat, aten::concat.out"""
+    if out is not None:
+        return op_concat__out(tensors, dim, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concat', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concat', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concat[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concat', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+
+def concatenate(tensors, dim=0, *, out=None):
+    """aten::concatenate, aten::concatenate.out"""
+    if out is not None:
+        return op_concatenate__out(tensors, dim, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concatenate', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::concatenate', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_concatenate[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::concatenate', (tensors, dim))
+    return kernel(ks, tensors, dim)
 
 
 def conj(input):
@@ -2172,6 +2517,23 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     if kernel is None:
         return miss('aten::convolution', (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups))
     return kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
+def copy(input, src, non_blocking=False, *, out=None):
+    """aten::copy, aten::copy.out"""
+    if out is not None:
+        return op_copy__out(input, src, non_blocking, out=out)
+    if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy', 'non_blocking', non_blocking)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::copy', (input, src, non_blocking))
+    return kernel(ks, input, src, non_blocking)
 
 
 def copysign(input, other, **kwargs):
@@ -2353,7 +2715,7 @@ def cummax(input, dim, *, out=None):
     """aten::cummax, aten::cummax.out"""
     if out is not None:
         values, indices = out_tuple('aten::cummax.out', out, 2)
-        return op_cummax__out(input, dim, values=values, indices=indices)
+        return new_tuple(R_cummax, op_cummax__out(input, dim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2363,15 +2725,15 @@ def cummax(input, dim, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::cummax', (input, dim))
-    return kernel(ks, input, dim)
+        return new_tuple(R_cummax, miss('aten::cummax', (input, dim)))
+    return new_tuple(R_cummax, kernel(ks, input, dim))
 
 
 def cummin(input, dim, *, out=None):
     """aten::cummin, aten::cummin.out"""
     if out is not None:
         values, indices = out_tuple('aten::cummin.out', out, 2)
-        return op_cummin__out(input, dim, values=values, indices=indices)
+        return new_tuple(R_cummin, op_cummin__out(input, dim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2381,8 +2743,8 @@ def cummin(input, dim, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::cummin', (input, dim))
-    return kernel(ks, input, dim)
+        return new_tuple(R_cummin, miss('aten::cummin', (input, dim)))
+    return new_tuple(R_cummin, kernel(ks, input, dim))
 
 
 def cumprod(input, dim, *, dtype=None, out=None):
@@ -2468,6 +2830,8 @@ def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-10
 
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
+
+    cauchy_ = op_cauchy_
 
     ceil = op_ceil
 
@@ -2608,9 +2972,31 @@ class methods:
 
     cross = op_cross
 
-    cummax = op_cummax
+    def cummax(self, dim):
+        if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cummax[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_cummax, miss('aten::cummax', (self, dim)))
+        return new_tuple(R_cummax, kernel(ks, self, dim))
 
-    cummin = op_cummin
+    def cummin(self, dim):
+        if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cummin[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_cummin, miss('aten::cummin', (self, dim)))
+        return new_tuple(R_cummin, kernel(ks, self, dim))
 
     cumprod = op_cumprod
 
@@ -2837,6 +3223,28 @@ OPERATORS = {
     'chunk': (
         ('aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]', op_chunk, K_chunk, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:chunk'),)),
     ),
+    'column_stack': (
+        ('aten::column_stack(Tensor[] tensors) -> Tensor', op_column_stack, K_column_stack, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.stacks:column_stack'),)),
+        ('aten::column_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', op_column_stack__out, K_column_stack__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::column_stack'),)),
+    ),
+    'concat': (
+        ('aten::concat(Tensor[] tensors, int dim=0) -> Tensor', op_concat, K_concat, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.stacks:concat'),)),
+        ('aten::concat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', op_concat__out, K_concat__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::concat'),)),
+    ),
+    'concatenate': (
+        ('aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor', op_concatenate, K_concatenate, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.stacks:concat'),)),
+        ('aten::concatenate.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', op_concatenate__out, K_concatenate__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::concatenate'),)),
+    ),
+    '_chunk_cat': (
+        ('aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor', op__chunk_cat, K__chunk_cat, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.stacks:chunk_cat'),)),
+        ('aten::_chunk_cat.out(Tensor[] tensors, int dim, int num_chunks, *, Tensor(a!) out) -> Tensor(a!)', op__chunk_cat__out, K__chunk_cat__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_chunk_cat'),)),
+    ),
+    'cartesian_prod': (
+        ('aten::cartesian_prod(Tensor[] tensors) -> Tensor', op_cartesian_prod, K_cartesian_prod, ('maybe_aliasing_or_mutating',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:cartesian_prod'),)),
+    ),
+    'combinations': (
+        ('aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor', op_combinations, K_combinations, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:combinations'),)),
+    ),
     'clone': (
         ('aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor', op_clone, K_clone, ('pointwise',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:clone'),)),
         ('aten::clone.out(Tensor self, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_clone__out, K_clone__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::clone'),)),
@@ -2847,9 +3255,20 @@ OPERATORS = {
     'copy_': (
         ('aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)', op_copy_, K_copy_, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:copy_'),)),
     ),
+    'copy': (
+        ('aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor', op_copy, K_copy, ('core',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:copy'),)),
+        ('aten::copy.out(Tensor self, Tensor src, bool non_blocking=False, *, Tensor(a!) out) -> Tensor(a!)', op_copy__out, K_copy__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::copy'),)),
+    ),
     'cat': (
         ('aten::cat(Tensor[] tensors, int dim=0) -> Tensor', op_cat, K_cat, (), True, True, ()),
         ('aten::cat.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', op_cat__out, K_cat__out, (), True, True, ()),
+    ),
+    'cauchy_': (
+        ('aten::cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)', op_cauchy_, K_cauchy_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:cauchy_'),)),
+    ),
+    'cauchy': (
+        ('aten::cauchy.out(Tensor self, float median=0, float sigma=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_cauchy__out, K_cauchy__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::cauchy'),)),
+        ('aten::cauchy(Tensor self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor', op_cauchy, K_cauchy, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::cauchy_'),)),
     ),
 }
 
@@ -2857,6 +3276,7 @@ OPERATORS = {
 # Public module -> its functions by name.
 FUNCTIONS = {
     'turnout': {
+        'cartesian_prod': cartesian_prod,
         'cat': cat,
         'cdist': cdist,
         'ceil': ceil,
@@ -2878,7 +3298,11 @@ FUNCTIONS = {
         'clip': clip,
         'clip_': clip_,
         'clone': clone,
+        'column_stack': column_stack,
+        'combinations': combinations,
         'complex': complex,
+        'concat': concat,
+        'concatenate': concatenate,
         'conj': conj,
         'conj_physical': conj_physical,
         'conj_physical_': conj_physical_,
@@ -2890,6 +3314,7 @@ FUNCTIONS = {
         'conv_transpose2d': conv_transpose2d,
         'conv_transpose3d': conv_transpose3d,
         'convolution': convolution,
+        'copy': copy,
         'copysign': copysign,
         'corrcoef': corrcoef,
         'cos': cos,

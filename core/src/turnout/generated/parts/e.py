@@ -14,7 +14,7 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    NUMBERS, binary, packet, spread, with_requires_grad,
+    NUMBERS, binary, check_options, packet, spread, with_requires_grad,
 )
 
 P_embedding_bag = packet('aten', 'embedding_bag')
@@ -570,6 +570,21 @@ def op_expand_as(self, other):
         return miss('aten::expand_as', (self, other))
     return kernel(ks, self, other)
 
+K_expand_copy = {}
+def op_expand_copy(self, size, *, implicit=False):
+    size = as_ints('aten::expand_copy', 'size', size)
+    if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy', 'implicit', implicit)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_expand_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::expand_copy', (self, size, implicit))
+    return kernel(ks, self, size, implicit)
+
 K_empty__memory_format = {}
 def op_empty__memory_format(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
     size = as_ints('aten::empty.memory_format', 'size', size)
@@ -652,6 +667,53 @@ def op_eye__m(n, m, *, dtype=None, layout=None, device=None, pin_memory=None):
         return miss('aten::eye.m', (n, m, dtype, layout, device, pin_memory))
     return kernel(ks, n, m, dtype, layout, device, pin_memory)
 
+K_empty__out = {}
+def op_empty__out(size, *, memory_format=None, out):
+    size = as_ints('aten::empty.out', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_empty__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty.out', (size, memory_format, out))
+    return kernel(ks, size, memory_format, out)
+
+K_empty_permuted = {}
+def op_empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=None):
+    size = as_ints('aten::empty_permuted', 'size', size)
+    physical_layout = as_ints('aten::empty_permuted', 'physical_layout', physical_layout)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_permuted', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::empty_permuted', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_permuted', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_empty_permuted[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty_permuted', (size, physical_layout, dtype, layout, device, pin_memory))
+    return kernel(ks, size, physical_layout, dtype, layout, device, pin_memory)
+
+K_exponential_ = {}
+def op_exponential_(self, lambd=1.0, *, generator=None):
+    if lambd.__class__ is not float: lambd = as_float('aten::exponential_', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exponential_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exponential_', (self, lambd, generator))
+    return kernel(ks, self, lambd, generator)
+
 K_eq__Scalar_out = {}
 def op_eq__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::eq.Scalar_out', 'other', other)
@@ -728,6 +790,21 @@ def op_embedding_renorm(self, indices, max_norm, norm_type):
         return miss('aten::embedding_renorm', (self, indices, max_norm, norm_type))
     return kernel(ks, self, indices, max_norm, norm_type)
 
+K_expand_copy__out = {}
+def op_expand_copy__out(self, size, *, implicit=False, out):
+    size = as_ints('aten::expand_copy.out', 'size', size)
+    if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy.out', 'implicit', implicit)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_expand_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::expand_copy.out', (self, size, implicit, out))
+    return kernel(ks, self, size, implicit, out)
+
 K_eye__out = {}
 def op_eye__out(n, *, out):
     if n.__class__ is not int: n = as_int('aten::eye.out', 'n', n)
@@ -756,6 +833,53 @@ def op_eye__m_out(n, m, *, out):
     if kernel is None:
         return miss('aten::eye.m_out', (n, m, out))
     return kernel(ks, n, m, out)
+
+K_empty_permuted__out = {}
+def op_empty_permuted__out(size, physical_layout, *, out):
+    size = as_ints('aten::empty_permuted.out', 'size', size)
+    physical_layout = as_ints('aten::empty_permuted.out', 'physical_layout', physical_layout)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_empty_permuted__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty_permuted.out', (size, physical_layout, out))
+    return kernel(ks, size, physical_layout, out)
+
+K_exponential__out = {}
+def op_exponential__out(self, lambd=1.0, *, generator=None, out):
+    if lambd.__class__ is not float: lambd = as_float('aten::exponential.out', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exponential__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exponential.out', (self, lambd, generator, out))
+    return kernel(ks, self, lambd, generator, out)
+
+K_exponential = {}
+def op_exponential(self, lambd=1.0, *, generator=None):
+    if lambd.__class__ is not float: lambd = as_float('aten::exponential', 'lambd', lambd)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_exponential[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::exponential', (self, lambd, generator))
+    return kernel(ks, self, lambd, generator)
 
 
 def einsum(equation, tensors, *, path=None):
@@ -817,8 +941,11 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     return kernel(ks, input, indices, max_norm, norm_type)
 
 
-def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
-    """aten::empty.memory_format"""
+def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, out=None):
+    """aten::empty.memory_format, aten::empty.out"""
+    if out is not None:
+        check_options('aten::empty.out', out, dtype, device)
+        return op_empty__out(size, memory_format=memory_format, out=out)
     size = as_ints('aten::empty.memory_format', 'size', size)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty.memory_format', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty.memory_format', 'device', device)
@@ -836,7 +963,7 @@ def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memor
 
 @with_requires_grad
 def empty(*size, **kwargs):
-    """aten::empty.memory_format"""
+    """aten::empty.memory_format, aten::empty.out"""
     if size:
         return _empty(spread(size), **kwargs)
     return _empty(**kwargs)
@@ -858,6 +985,28 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     if kernel is None:
         return miss('aten::empty_like', (input, dtype, layout, device, pin_memory, memory_format))
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
+
+
+@with_requires_grad
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
+    """aten::empty_permuted, aten::empty_permuted.out"""
+    if out is not None:
+        check_options('aten::empty_permuted.out', out, dtype, device)
+        return op_empty_permuted__out(size, physical_layout, out=out)
+    size = as_ints('aten::empty_permuted', 'size', size)
+    physical_layout = as_ints('aten::empty_permuted', 'physical_layout', physical_layout)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_permuted', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::empty_permuted', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_permuted', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_empty_permuted[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::empty_permuted', (size, physical_layout, dtype, layout, device, pin_memory))
+    return kernel(ks, size, physical_layout, dtype, layout, device, pin_memory)
 
 
 @with_requires_grad
@@ -1047,6 +1196,24 @@ def exp_(input):
     return kernel(ks, input)
 
 
+def expand_copy(input, size, *, implicit=False, out=None):
+    """aten::expand_copy, aten::expand_copy.out"""
+    if out is not None:
+        return op_expand_copy__out(input, size, implicit=implicit, out=out)
+    size = as_ints('aten::expand_copy', 'size', size)
+    if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy', 'implicit', implicit)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_expand_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::expand_copy', (input, size, implicit))
+    return kernel(ks, input, size, implicit)
+
+
 def expm1(input, *, out=None):
     """aten::expm1, aten::expm1.out"""
     if out is not None:
@@ -1186,6 +1353,8 @@ class methods:
 
     expm1_ = op_expm1_
 
+    exponential_ = op_exponential_
+
     def __eq__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
             return op_eq__Scalar(self, other)
@@ -1297,8 +1466,13 @@ OPERATORS = {
     'expand_as': (
         ('aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)', op_expand_as, K_expand_as, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:expand_as'),)),
     ),
+    'expand_copy': (
+        ('aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor', op_expand_copy, K_expand_copy, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:expand_copy'),)),
+        ('aten::expand_copy.out(Tensor self, SymInt[] size, *, bool implicit=False, Tensor(a!) out) -> Tensor(a!)', op_expand_copy__out, K_expand_copy__out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::expand_copy'),)),
+    ),
     'empty': (
         ('aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_empty__memory_format, K_empty__memory_format, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.direct:empty'),)),
+        ('aten::empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_empty__out, K_empty__out, (), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.factories:empty_out'),)),
     ),
     'empty_strided': (
         ('aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_empty_strided, K_empty_strided, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.direct:empty_strided'),)),
@@ -1312,9 +1486,20 @@ OPERATORS = {
         ('aten::eye.out(SymInt n, *, Tensor(a!) out) -> Tensor(a!)', op_eye__out, K_eye__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::eye'),)),
         ('aten::eye.m_out(SymInt n, SymInt m, *, Tensor(a!) out) -> Tensor(a!)', op_eye__m_out, K_eye__m_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::eye.m'),)),
     ),
+    'empty_permuted': (
+        ('aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_empty_permuted, K_empty_permuted, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.direct:empty_permuted'),)),
+        ('aten::empty_permuted.out(SymInt[] size, int[] physical_layout, *, Tensor(a!) out) -> Tensor(a!)', op_empty_permuted__out, K_empty_permuted__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::empty_permuted'),)),
+    ),
+    'exponential_': (
+        ('aten::exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)', op_exponential_, K_exponential_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:exponential_'),)),
+    ),
     'embedding_renorm': (
         ('aten::embedding_renorm.out(Tensor self, Tensor indices, float max_norm, float norm_type, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_renorm__out, K_embedding_renorm__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_renorm'),)),
         ('aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor', op_embedding_renorm, K_embedding_renorm, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::embedding_renorm_'),)),
+    ),
+    'exponential': (
+        ('aten::exponential.out(Tensor self, float lambd=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_exponential__out, K_exponential__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::exponential'),)),
+        ('aten::exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor', op_exponential, K_exponential, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::exponential_'),)),
     ),
 }
 
@@ -1328,6 +1513,7 @@ FUNCTIONS = {
         'embedding_renorm_': embedding_renorm_,
         'empty': empty,
         'empty_like': empty_like,
+        'empty_permuted': empty_permuted,
         'empty_strided': empty_strided,
         'eq': eq,
         'equal': equal,
@@ -1340,6 +1526,7 @@ FUNCTIONS = {
         'exp2': exp2,
         'exp2_': exp2_,
         'exp_': exp_,
+        'expand_copy': expand_copy,
         'expm1': expm1,
         'expm1_': expm1_,
         'eye': eye,

@@ -25,6 +25,11 @@ P_fmod = packet('aten', 'fmod')
 P_float_power_ = packet('aten', 'float_power_')
 P_floor_divide_ = packet('aten', 'floor_divide_')
 P_fmod_ = packet('aten', 'fmod_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_frexp = return_type('frexp', ('mantissa', 'exponent'))
 
 K_floor = {}
 def op_floor(self):
@@ -601,6 +606,32 @@ def op_flatten__using_ints(self, start_dim=0, end_dim=-1):
         return miss('aten::flatten.using_ints', (self, start_dim, end_dim))
     return kernel(ks, self, start_dim, end_dim)
 
+K_fliplr = {}
+def op_fliplr(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fliplr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fliplr', (self,))
+    return kernel(ks, self)
+
+K_flipud = {}
+def op_flipud(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_flipud[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::flipud', (self,))
+    return kernel(ks, self)
+
 K_fill___Scalar = {}
 def op_fill___Scalar(self, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::fill_.Scalar', 'value', value)
@@ -977,6 +1008,34 @@ def flip(input, dims, *, out=None):
     return kernel(ks, input, dims)
 
 
+def fliplr(input):
+    """aten::fliplr"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fliplr[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fliplr', (input,))
+    return kernel(ks, input)
+
+
+def flipud(input):
+    """aten::flipud"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_flipud[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::flipud', (input,))
+    return kernel(ks, input)
+
+
 def float_power(input, exponent, **kwargs):
     """aten::float_power.Tensor_Tensor and 5 other overloads"""
     if kwargs:
@@ -1127,7 +1186,7 @@ def frexp(input, *, out=None):
     """aten::frexp.Tensor, aten::frexp.Tensor_out"""
     if out is not None:
         mantissa, exponent = out_tuple('aten::frexp.Tensor_out', out, 2)
-        return op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent)
+        return new_tuple(R_frexp, op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1136,8 +1195,8 @@ def frexp(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::frexp.Tensor', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_frexp, miss('aten::frexp.Tensor', (input,)))
+    return new_tuple(R_frexp, kernel(ks, input))
 
 
 def frobenius_norm(input, dim, keepdim=False, *, out=None):
@@ -1265,6 +1324,10 @@ class methods:
             return op_flip(self, spread(dims), **kwargs)
         return op_flip(self, **kwargs)
 
+    fliplr = op_fliplr
+
+    flipud = op_flipud
+
     def float_power(self, exponent, **kwargs):
         if kwargs:
             return P_float_power(self, exponent, **kwargs)
@@ -1361,7 +1424,17 @@ class methods:
 
     frac_ = op_frac_
 
-    frexp = op_frexp__Tensor
+    def frexp(self):
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_frexp__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_frexp, miss('aten::frexp.Tensor', (self,)))
+        return new_tuple(R_frexp, kernel(ks, self))
 
     def __floordiv__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -1490,6 +1563,12 @@ OPERATORS = {
     'flatten': (
         ('aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)', op_flatten__using_ints, K_flatten__using_ints, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:flatten_using_ints'),)),
     ),
+    'fliplr': (
+        ('aten::fliplr(Tensor self) -> Tensor', op_fliplr, K_fliplr, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:fliplr'),)),
+    ),
+    'flipud': (
+        ('aten::flipud(Tensor self) -> Tensor', op_flipud, K_flipud, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:flipud'),)),
+    ),
     'fill_': (
         ('aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', op_fill___Scalar, K_fill___Scalar, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.direct:fill_scalar_'),)),
         ('aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)', op_fill___Tensor, K_fill___Tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:fill_tensor_'),)),
@@ -1527,6 +1606,8 @@ FUNCTIONS = {
         'fix_': fix_,
         'flatten': flatten,
         'flip': flip,
+        'fliplr': fliplr,
+        'flipud': flipud,
         'float_power': float_power,
         'floor': floor,
         'floor_': floor_,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_ints, as_scalar, as_scalars, as_sequence, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     NUMBERS, binary, out_tuple, packet,
@@ -25,6 +26,11 @@ P_ge_ = packet('aten', 'ge_')
 P_greater_ = packet('aten', 'greater_')
 P_greater_equal_ = packet('aten', 'greater_equal_')
 P_gt_ = packet('aten', 'gt_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_geqrf = return_type('geqrf', ('a', 'tau'))
 
 K_gelu = {}
 def op_gelu(self, *, approximate='none'):
@@ -791,6 +797,22 @@ def op_gather__out(self, dim, index, *, sparse_grad=False, out):
         return miss('aten::gather.out', (self, dim, index, sparse_grad, out))
     return kernel(ks, self, dim, index, sparse_grad, out)
 
+K_geometric_ = {}
+def op_geometric_(self, p, *, generator=None):
+    if p.__class__ is not float: p = as_float('aten::geometric_', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric_', (self, p, generator))
+    return kernel(ks, self, p, generator)
+
 K_gt__Scalar_out = {}
 def op_gt__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::gt.Scalar_out', 'other', other)
@@ -850,6 +872,38 @@ def op_grid_sampler_3d__out(input, grid, interpolation_mode, padding_mode, align
     if kernel is None:
         return miss('aten::grid_sampler_3d.out', (input, grid, interpolation_mode, padding_mode, align_corners, out))
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners, out)
+
+K_geometric__out = {}
+def op_geometric__out(self, p, *, generator=None, out):
+    if p.__class__ is not float: p = as_float('aten::geometric.out', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric.out', (self, p, generator, out))
+    return kernel(ks, self, p, generator, out)
+
+K_geometric = {}
+def op_geometric(self, p, *, generator=None):
+    if p.__class__ is not float: p = as_float('aten::geometric', 'p', p)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_geometric[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::geometric', (self, p, generator))
+    return kernel(ks, self, p, generator)
 
 
 def gather(input, dim, index, *, sparse_grad=False, out=None):
@@ -922,7 +976,7 @@ def geqrf(input, *, out=None):
     """aten::geqrf, aten::geqrf.a"""
     if out is not None:
         a, tau = out_tuple('aten::geqrf.a', out, 2)
-        return op_geqrf__a(input, a=a, tau=tau)
+        return new_tuple(R_geqrf, op_geqrf__a(input, a=a, tau=tau))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -931,8 +985,8 @@ def geqrf(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::geqrf', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_geqrf, miss('aten::geqrf', (input,)))
+    return new_tuple(R_geqrf, kernel(ks, input))
 
 
 def ger(input, vec2, *, out=None):
@@ -1224,7 +1278,19 @@ class methods:
             return P_ge_(self, other)
         return kernel(ks, self, other)
 
-    geqrf = op_geqrf
+    geometric_ = op_geometric_
+
+    def geqrf(self):
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_geqrf[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_geqrf, miss('aten::geqrf', (self,)))
+        return new_tuple(R_geqrf, kernel(ks, self))
 
     ger = op_ger
 
@@ -1450,6 +1516,13 @@ OPERATORS = {
     'gather': (
         ('aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor', op_gather, K_gather, (), True, True, ()),
         ('aten::gather.out(Tensor self, int dim, Tensor index, *, bool sparse_grad=False, Tensor(a!) out) -> Tensor(a!)', op_gather__out, K_gather__out, (), True, True, ()),
+    ),
+    'geometric_': (
+        ('aten::geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)', op_geometric_, K_geometric_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:geometric_'),)),
+    ),
+    'geometric': (
+        ('aten::geometric.out(Tensor self, float p, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_geometric__out, K_geometric__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::geometric'),)),
+        ('aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor', op_geometric, K_geometric, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::geometric_'),)),
     ),
 }
 

@@ -14,13 +14,20 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    out_tuple, packet, with_requires_grad,
+    all_ints, out_tuple, packet, with_requires_grad,
 )
 
 P_hamming_window = packet('aten', 'hamming_window')
 P_hann_window = packet('aten', 'hann_window')
 P_histogram = packet('aten', 'histogram')
 P_histogramdd = packet('aten', 'histogramdd')
+P_hsplit = packet('aten', 'hsplit')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_histogram = return_type('histogram', ('hist', 'bin_edges'))
+R_histogramdd = return_type('histogramdd', ('hist', 'bin_edges'))
 
 K_hypot__out = {}
 def op_hypot__out(self, other, *, out):
@@ -676,6 +683,50 @@ def op_hamming_window__periodic_alpha_beta(window_length, periodic, alpha, beta,
         return miss('aten::hamming_window.periodic_alpha_beta', (window_length, periodic, alpha, beta, dtype, layout, device, pin_memory))
     return kernel(ks, window_length, periodic, alpha, beta, dtype, layout, device, pin_memory)
 
+K_hsplit__int = {}
+def op_hsplit__int(self, sections):
+    if sections.__class__ is not int: sections = as_int('aten::hsplit.int', 'sections', sections)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hsplit__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hsplit.int', (self, sections))
+    return kernel(ks, self, sections)
+
+K_hsplit__array = {}
+def op_hsplit__array(self, indices):
+    indices = as_ints('aten::hsplit.array', 'indices', indices)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hsplit__array[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hsplit.array', (self, indices))
+    return kernel(ks, self, indices)
+
+K_hstack = {}
+def op_hstack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack', (tensors,))
+    return kernel(ks, tensors)
+
 K_hardswish_backward__out = {}
 def op_hardswish_backward__out(grad_output, self, *, out):
     state = DISPATCH()
@@ -869,6 +920,22 @@ def op_hamming_window__periodic_alpha_beta_out(window_length, periodic, alpha, b
         return miss('aten::hamming_window.periodic_alpha_beta_out', (window_length, periodic, alpha, beta, out))
     return kernel(ks, window_length, periodic, alpha, beta, out)
 
+K_hstack__out = {}
+def op_hstack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
 
 @with_requires_grad
 def hamming_window(*args, **kwargs):
@@ -963,7 +1030,7 @@ def histogram(input, bins, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["hist"], kwargs["bin_edges"] = out_tuple('aten::histogram.bins_tensor_out', kwargs.pop("out"), 2)
-        return P_histogram(input, bins, **kwargs)
+        return new_tuple(R_histogram, P_histogram(input, bins, **kwargs))
     state = DISPATCH()
     try:
         ks = input.keys | bins.keys
@@ -972,8 +1039,8 @@ def histogram(input, bins, **kwargs):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return P_histogram(input, bins)
-    return kernel(ks, input, bins, None, False)
+        return new_tuple(R_histogram, P_histogram(input, bins))
+    return new_tuple(R_histogram, kernel(ks, input, bins, None, False))
 
 
 def histogramdd(*args, **kwargs):
@@ -981,7 +1048,34 @@ def histogramdd(*args, **kwargs):
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
-    return P_histogramdd(*args, **kwargs)
+    return new_tuple(R_histogramdd, P_histogramdd(*args, **kwargs))
+
+
+def hsplit(*args, **kwargs):
+    """aten::hsplit.int, aten::hsplit.array"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_hsplit(*args, **kwargs)
+
+
+def hstack(tensors, *, out=None):
+    """aten::hstack, aten::hstack.out"""
+    if out is not None:
+        return op_hstack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::hstack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hstack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hstack', (tensors,))
+    return kernel(ks, tensors)
 
 
 def hypot(input, other, *, out=None):
@@ -1128,7 +1222,7 @@ class methods:
 
     def histogram(self, bins, **kwargs):
         if kwargs:
-            return P_histogram(self, bins, **kwargs)
+            return new_tuple(R_histogram, P_histogram(self, bins, **kwargs))
         state = DISPATCH()
         try:
             ks = self.keys | bins.keys
@@ -1137,8 +1231,13 @@ class methods:
         except (KeyError, AttributeError, TypeError):
             kernel = None
         if kernel is None:
-            return P_histogram(self, bins)
-        return kernel(ks, self, bins, None, False)
+            return new_tuple(R_histogram, P_histogram(self, bins))
+        return new_tuple(R_histogram, kernel(ks, self, bins, None, False))
+
+    def hsplit(self, *args, **kwargs):
+        if len(args) > 0 and all_ints(args):
+            args = (args,)
+        return P_hsplit(self, *args, **kwargs)
 
     hypot = op_hypot
 
@@ -1253,6 +1352,14 @@ OPERATORS = {
         ('aten::hamming_window.periodic_alpha_out(int window_length, bool periodic, float alpha, *, Tensor(a!) out) -> Tensor(a!)', op_hamming_window__periodic_alpha_out, K_hamming_window__periodic_alpha_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::hamming_window.periodic_alpha'),)),
         ('aten::hamming_window.periodic_alpha_beta_out(int window_length, bool periodic, float alpha, float beta, *, Tensor(a!) out) -> Tensor(a!)', op_hamming_window__periodic_alpha_beta_out, K_hamming_window__periodic_alpha_beta_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::hamming_window.periodic_alpha_beta'),)),
     ),
+    'hsplit': (
+        ('aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]', op_hsplit__int, K_hsplit__int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.splits:hsplit_int'),)),
+        ('aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]', op_hsplit__array, K_hsplit__array, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.splits:hsplit_array'),)),
+    ),
+    'hstack': (
+        ('aten::hstack(Tensor[] tensors) -> Tensor', op_hstack, K_hstack, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.stacks:hstack'),)),
+        ('aten::hstack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', op_hstack__out, K_hstack__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::hstack'),)),
+    ),
 }
 
 
@@ -1267,6 +1374,8 @@ FUNCTIONS = {
         'histc': histc,
         'histogram': histogram,
         'histogramdd': histogramdd,
+        'hsplit': hsplit,
+        'hstack': hstack,
         'hypot': hypot,
     },
     'turnout.generated.nn_functional': {

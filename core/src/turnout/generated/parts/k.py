@@ -11,12 +11,18 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     out_tuple, packet, with_requires_grad,
 )
 
 P_kaiser_window = packet('aten', 'kaiser_window')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_kthvalue = return_type('kthvalue', ('values', 'indices'))
 
 K_kl_div = {}
 def op_kl_div(self, target, reduction=1, *, log_target=False):
@@ -233,7 +239,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     """aten::kthvalue, aten::kthvalue.values"""
     if out is not None:
         values, indices = out_tuple('aten::kthvalue.values', out, 2)
-        return op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices)
+        return new_tuple(R_kthvalue, op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices))
     if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
     if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
@@ -245,8 +251,8 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::kthvalue', (input, k, dim, keepdim))
-    return kernel(ks, input, k, dim, keepdim)
+        return new_tuple(R_kthvalue, miss('aten::kthvalue', (input, k, dim, keepdim)))
+    return new_tuple(R_kthvalue, kernel(ks, input, k, dim, keepdim))
 
 
 class methods:
@@ -254,7 +260,20 @@ class methods:
 
     kron = op_kron
 
-    kthvalue = op_kthvalue
+    def kthvalue(self, k, dim=-1, keepdim=False):
+        if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
+        if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_kthvalue[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_kthvalue, miss('aten::kthvalue', (self, k, dim, keepdim)))
+        return new_tuple(R_kthvalue, kernel(ks, self, k, dim, keepdim))
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the

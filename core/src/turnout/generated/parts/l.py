@@ -14,13 +14,15 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, check_options, out_tuple, packet, with_requires_grad,
+    NUMBERS, all_ints, binary, out_tuple, packet, with_requires_grad,
 )
 
 P_le = packet('aten', 'le')
 P_lerp = packet('aten', 'lerp')
 P_less = packet('aten', 'less')
 P_less_equal = packet('aten', 'less_equal')
+P_linspace = packet('aten', 'linspace')
+P_logspace = packet('aten', 'logspace')
 P_logsumexp = packet('aten', 'logsumexp')
 P_lt = packet('aten', 'lt')
 P_le_ = packet('aten', 'le_')
@@ -28,6 +30,12 @@ P_lerp_ = packet('aten', 'lerp_')
 P_less_ = packet('aten', 'less_')
 P_less_equal_ = packet('aten', 'less_equal_')
 P_lt_ = packet('aten', 'lt_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_lu_unpack = return_type('lu_unpack', ('P', 'L', 'U'))
+R_log_sigmoid_forward = return_type('log_sigmoid_forward', ('output', 'buffer'))
 
 K_log = {}
 def op_log(self):
@@ -1464,6 +1472,151 @@ def op_linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_
         return miss('aten::linspace', (start, end, steps, dtype, layout, device, pin_memory))
     return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
 
+K_linspace__Tensor_Tensor = {}
+def op_linspace__Tensor_Tensor(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Tensor', 'steps', steps)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace.Tensor_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace.Tensor_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace.Tensor_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Tensor', (start, end, steps, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+
+K_linspace__Tensor_Scalar = {}
+def op_linspace__Tensor_Scalar(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::linspace.Tensor_Scalar', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Scalar', 'steps', steps)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace.Tensor_Scalar', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace.Tensor_Scalar', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace.Tensor_Scalar', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Scalar', (start, end, steps, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+
+K_linspace__Scalar_Tensor = {}
+def op_linspace__Scalar_Tensor(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::linspace.Scalar_Tensor', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Scalar_Tensor', 'steps', steps)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace.Scalar_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace.Scalar_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace.Scalar_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Scalar_Tensor', (start, end, steps, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+
+K_logspace = {}
+def op_logspace(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace', 'start', start)
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0] & state[1]
+        kernel = K_logspace[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_logspace__Tensor_Tensor = {}
+def op_logspace__Tensor_Tensor(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Tensor', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Tensor', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace.Tensor_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace.Tensor_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace.Tensor_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Tensor', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_logspace__Tensor_Scalar = {}
+def op_logspace__Tensor_Scalar(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace.Tensor_Scalar', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Scalar', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Scalar', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace.Tensor_Scalar', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace.Tensor_Scalar', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace.Tensor_Scalar', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = start.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Scalar[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Scalar', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_logspace__Scalar_Tensor = {}
+def op_logspace__Scalar_Tensor(start, end, steps, base=10.0, *, dtype=None, layout=None, device=None, pin_memory=None):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace.Scalar_Tensor', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Scalar_Tensor', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Scalar_Tensor', 'base', base)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::logspace.Scalar_Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::logspace.Scalar_Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::logspace.Scalar_Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = end.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Scalar_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Scalar_Tensor', (start, end, steps, base, dtype, layout, device, pin_memory))
+    return kernel(ks, start, end, steps, base, dtype, layout, device, pin_memory)
+
+K_log_normal_ = {}
+def op_log_normal_(self, mean=1.0, std=2.0, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::log_normal_', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::log_normal_', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_normal_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_normal_', (self, mean, std, generator))
+    return kernel(ks, self, mean, std, generator)
+
 K_lt__Scalar_out = {}
 def op_lt__Scalar_out(self, other, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::lt.Scalar_out', 'other', other)
@@ -1522,6 +1675,148 @@ def op_linspace__out(start, end, steps, *, out):
     if kernel is None:
         return miss('aten::linspace.out', (start, end, steps, out))
     return kernel(ks, start, end, steps, out)
+
+K_linspace__Tensor_Tensor_out = {}
+def op_linspace__Tensor_Tensor_out(start, end, steps, *, out):
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Tensor_out', 'steps', steps)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Tensor_out', (start, end, steps, out))
+    return kernel(ks, start, end, steps, out)
+
+K_linspace__Tensor_Scalar_out = {}
+def op_linspace__Tensor_Scalar_out(start, end, steps, *, out):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::linspace.Tensor_Scalar_out', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Tensor_Scalar_out', 'steps', steps)
+    state = DISPATCH()
+    try:
+        ks = start.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Tensor_Scalar_out', (start, end, steps, out))
+    return kernel(ks, start, end, steps, out)
+
+K_linspace__Scalar_Tensor_out = {}
+def op_linspace__Scalar_Tensor_out(start, end, steps, *, out):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::linspace.Scalar_Tensor_out', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::linspace.Scalar_Tensor_out', 'steps', steps)
+    state = DISPATCH()
+    try:
+        ks = end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_linspace__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::linspace.Scalar_Tensor_out', (start, end, steps, out))
+    return kernel(ks, start, end, steps, out)
+
+K_logspace__out = {}
+def op_logspace__out(start, end, steps, base=10.0, *, out):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace.out', 'start', start)
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace.out', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_logspace__Tensor_Tensor_out = {}
+def op_logspace__Tensor_Tensor_out(start, end, steps, base=10.0, *, out):
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Tensor_out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Tensor_out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = start.keys | end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Tensor_out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_logspace__Tensor_Scalar_out = {}
+def op_logspace__Tensor_Scalar_out(start, end, steps, base=10.0, *, out):
+    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::logspace.Tensor_Scalar_out', 'end', end)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Tensor_Scalar_out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Tensor_Scalar_out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = start.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Tensor_Scalar_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Tensor_Scalar_out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_logspace__Scalar_Tensor_out = {}
+def op_logspace__Scalar_Tensor_out(start, end, steps, base=10.0, *, out):
+    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::logspace.Scalar_Tensor_out', 'start', start)
+    if steps.__class__ is not int: steps = as_int('aten::logspace.Scalar_Tensor_out', 'steps', steps)
+    if base.__class__ is not float: base = as_float('aten::logspace.Scalar_Tensor_out', 'base', base)
+    state = DISPATCH()
+    try:
+        ks = end.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_logspace__Scalar_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::logspace.Scalar_Tensor_out', (start, end, steps, base, out))
+    return kernel(ks, start, end, steps, base, out)
+
+K_log_normal__out = {}
+def op_log_normal__out(self, mean=1.0, std=2.0, *, generator=None, out):
+    if mean.__class__ is not float: mean = as_float('aten::log_normal.out', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::log_normal.out', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_normal__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_normal.out', (self, mean, std, generator, out))
+    return kernel(ks, self, mean, std, generator, out)
+
+K_log_normal = {}
+def op_log_normal(self, mean=1.0, std=2.0, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::log_normal', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::log_normal', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_log_normal[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::log_normal', (self, mean, std, generator))
+    return kernel(ks, self, mean, std, generator)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
@@ -1694,26 +1989,12 @@ def lgamma(input, *, out=None):
 
 
 @with_requires_grad
-def linspace(start, end, steps, *, dtype=None, layout=None, device=None, pin_memory=None, out=None):
-    """aten::linspace, aten::linspace.out"""
-    if out is not None:
-        check_options('aten::linspace.out', out, dtype, device)
-        return op_linspace__out(start, end, steps, out=out)
-    if start.__class__ is not int and start.__class__ is not float: start = as_scalar('aten::linspace', 'start', start)
-    if end.__class__ is not int and end.__class__ is not float: end = as_scalar('aten::linspace', 'end', end)
-    if steps.__class__ is not int: steps = as_int('aten::linspace', 'steps', steps)
-    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::linspace', 'dtype', dtype)
-    if device is not None and device.__class__ is not Device: device = as_device('aten::linspace', 'device', device)
-    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::linspace', 'pin_memory', pin_memory)
-    state = DISPATCH()
-    try:
-        ks = state[0] & state[1]
-        kernel = K_linspace[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::linspace', (start, end, steps, dtype, layout, device, pin_memory))
-    return kernel(ks, start, end, steps, dtype, layout, device, pin_memory)
+def linspace(*args, **kwargs):
+    """aten::linspace and 7 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_linspace(*args, **kwargs)
 
 
 def log(input, *, out=None):
@@ -2013,6 +2294,15 @@ def logit_(input, eps=None):
     return kernel(ks, input, eps)
 
 
+@with_requires_grad
+def logspace(*args, **kwargs):
+    """aten::logspace and 7 other overloads"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_logspace(*args, **kwargs)
+
+
 def logsumexp(input, dim, keepdim=False, *, out=None):
     """aten::logsumexp, aten::logsumexp.out"""
     if out is not None:
@@ -2116,7 +2406,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     """aten::lu_unpack, aten::lu_unpack.out"""
     if out is not None:
         P, L, U = out_tuple('aten::lu_unpack.out', out, 3)
-        return op_lu_unpack__out(LU_data, LU_pivots, unpack_data, unpack_pivots, P=P, L=L, U=U)
+        return new_tuple(R_lu_unpack, op_lu_unpack__out(LU_data, LU_pivots, unpack_data, unpack_pivots, P=P, L=L, U=U))
     if unpack_data.__class__ is not bool: unpack_data = as_bool('aten::lu_unpack', 'unpack_data', unpack_data)
     if unpack_pivots.__class__ is not bool: unpack_pivots = as_bool('aten::lu_unpack', 'unpack_pivots', unpack_pivots)
     state = DISPATCH()
@@ -2127,8 +2417,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots))
-    return kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots)
+        return new_tuple(R_lu_unpack, miss('aten::lu_unpack', (LU_data, LU_pivots, unpack_data, unpack_pivots)))
+    return new_tuple(R_lu_unpack, kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots))
 
 
 def l1_loss(input, target, reduction=1):
@@ -2216,7 +2506,7 @@ def log_sigmoid_forward(input, *, out=None):
     """aten::log_sigmoid_forward, aten::log_sigmoid_forward.output"""
     if out is not None:
         output, buffer = out_tuple('aten::log_sigmoid_forward.output', out, 2)
-        return op_log_sigmoid_forward__output(input, output=output, buffer=buffer)
+        return new_tuple(R_log_sigmoid_forward, op_log_sigmoid_forward__output(input, output=output, buffer=buffer))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2225,8 +2515,8 @@ def log_sigmoid_forward(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::log_sigmoid_forward', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_log_sigmoid_forward, miss('aten::log_sigmoid_forward', (input,)))
+    return new_tuple(R_log_sigmoid_forward, kernel(ks, input))
 
 
 class methods:
@@ -2371,6 +2661,8 @@ class methods:
     log2_ = op_log2_
 
     log_ = op_log_
+
+    log_normal_ = op_log_normal_
 
     log_softmax = op_log_softmax__int
 
@@ -2693,7 +2985,30 @@ OPERATORS = {
     ),
     'linspace': (
         ('aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_linspace, K_linspace, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),)),
+        ('aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_linspace__Tensor_Tensor, K_linspace__Tensor_Tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),)),
+        ('aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_linspace__Tensor_Scalar, K_linspace__Tensor_Scalar, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),)),
+        ('aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_linspace__Scalar_Tensor, K_linspace__Scalar_Tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:linspace'),)),
         ('aten::linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)', op_linspace__out, K_linspace__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::linspace'),)),
+        ('aten::linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)', op_linspace__Tensor_Tensor_out, K_linspace__Tensor_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::linspace.Tensor_Tensor'),)),
+        ('aten::linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)', op_linspace__Tensor_Scalar_out, K_linspace__Tensor_Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::linspace.Tensor_Scalar'),)),
+        ('aten::linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, *, Tensor(a!) out) -> Tensor(a!)', op_linspace__Scalar_Tensor_out, K_linspace__Scalar_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::linspace.Scalar_Tensor'),)),
+    ),
+    'logspace': (
+        ('aten::logspace(Scalar start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_logspace, K_logspace, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),)),
+        ('aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_logspace__Tensor_Tensor, K_logspace__Tensor_Tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),)),
+        ('aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_logspace__Tensor_Scalar, K_logspace__Tensor_Scalar, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),)),
+        ('aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_logspace__Scalar_Tensor, K_logspace__Scalar_Tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.factories:logspace'),)),
+        ('aten::logspace.out(Scalar start, Scalar end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', op_logspace__out, K_logspace__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::logspace'),)),
+        ('aten::logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', op_logspace__Tensor_Tensor_out, K_logspace__Tensor_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::logspace.Tensor_Tensor'),)),
+        ('aten::logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', op_logspace__Tensor_Scalar_out, K_logspace__Tensor_Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::logspace.Tensor_Scalar'),)),
+        ('aten::logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10.0, *, Tensor(a!) out) -> Tensor(a!)', op_logspace__Scalar_Tensor_out, K_logspace__Scalar_Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::logspace.Scalar_Tensor'),)),
+    ),
+    'log_normal_': (
+        ('aten::log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)', op_log_normal_, K_log_normal_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:log_normal_'),)),
+    ),
+    'log_normal': (
+        ('aten::log_normal.out(Tensor self, float mean=1, float std=2, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_log_normal__out, K_log_normal__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::log_normal'),)),
+        ('aten::log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor', op_log_normal, K_log_normal, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::log_normal_'),)),
     ),
 }
 
@@ -2731,6 +3046,7 @@ FUNCTIONS = {
         'logical_xor': logical_xor,
         'logit': logit,
         'logit_': logit_,
+        'logspace': logspace,
         'logsumexp': logsumexp,
         'lstm': lstm,
         'lstm_cell': lstm_cell,

@@ -21,6 +21,24 @@ P_linalg_matrix_norm = packet('aten', 'linalg_matrix_norm')
 P_linalg_matrix_rank = packet('aten', 'linalg_matrix_rank')
 P_linalg_norm = packet('aten', 'linalg_norm')
 P_linalg_pinv = packet('aten', 'linalg_pinv')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_linalg_cholesky_ex = return_type('linalg_cholesky_ex', ('L', 'info'))
+R_linalg_eig = return_type('linalg_eig', ('eigenvalues', 'eigenvectors'))
+R_linalg_eigh = return_type('linalg_eigh', ('eigenvalues', 'eigenvectors'))
+R_linalg_inv_ex = return_type('linalg_inv_ex', ('inverse', 'info'))
+R_linalg_ldl_factor = return_type('linalg_ldl_factor', ('LD', 'pivots'))
+R_linalg_ldl_factor_ex = return_type('linalg_ldl_factor_ex', ('LD', 'pivots', 'info'))
+R_linalg_lstsq = return_type('linalg_lstsq', ('solution', 'residuals', 'rank', 'singular_values'))
+R_linalg_lu = return_type('linalg_lu', ('P', 'L', 'U'))
+R_linalg_lu_factor = return_type('linalg_lu_factor', ('LU', 'pivots'))
+R_linalg_lu_factor_ex = return_type('linalg_lu_factor_ex', ('LU', 'pivots', 'info'))
+R_linalg_qr = return_type('linalg_qr', ('Q', 'R'))
+R_linalg_slogdet = return_type('linalg_slogdet', ('sign', 'logabsdet'))
+R_linalg_solve_ex = return_type('linalg_solve_ex', ('result', 'info'))
+R_linalg_svd = return_type('linalg_svd', ('U', 'S', 'Vh'))
 
 K_linalg_vector_norm = {}
 def op_linalg_vector_norm(self, ord=2, dim=None, keepdim=False, *, dtype=None):
@@ -1626,7 +1644,7 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     """aten::linalg_cholesky_ex, aten::linalg_cholesky_ex.L"""
     if out is not None:
         L, info = out_tuple('aten::linalg_cholesky_ex.L', out, 2)
-        return op_linalg_cholesky_ex__L(input, upper=upper, check_errors=check_errors, L=L, info=info)
+        return new_tuple(R_linalg_cholesky_ex, op_linalg_cholesky_ex__L(input, upper=upper, check_errors=check_errors, L=L, info=info))
     if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky_ex', 'upper', upper)
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_cholesky_ex', 'check_errors', check_errors)
     state = DISPATCH()
@@ -1637,8 +1655,8 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_cholesky_ex', (input, upper, check_errors))
-    return kernel(ks, input, upper, check_errors)
+        return new_tuple(R_linalg_cholesky_ex, miss('aten::linalg_cholesky_ex', (input, upper, check_errors)))
+    return new_tuple(R_linalg_cholesky_ex, kernel(ks, input, upper, check_errors))
 
 
 def cond(*args, **kwargs):
@@ -1705,7 +1723,7 @@ def eig(input, *, out=None):
     """aten::linalg_eig, aten::linalg_eig.out"""
     if out is not None:
         eigenvalues, eigenvectors = out_tuple('aten::linalg_eig.out', out, 2)
-        return op_linalg_eig__out(input, eigenvalues=eigenvalues, eigenvectors=eigenvectors)
+        return new_tuple(R_linalg_eig, op_linalg_eig__out(input, eigenvalues=eigenvalues, eigenvectors=eigenvectors))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1714,15 +1732,15 @@ def eig(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_eig', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_linalg_eig, miss('aten::linalg_eig', (input,)))
+    return new_tuple(R_linalg_eig, kernel(ks, input))
 
 
 def eigh(input, UPLO='L', *, out=None):
     """aten::linalg_eigh, aten::linalg_eigh.eigvals"""
     if out is not None:
         eigvals, eigvecs = out_tuple('aten::linalg_eigh.eigvals', out, 2)
-        return op_linalg_eigh__eigvals(input, UPLO, eigvals=eigvals, eigvecs=eigvecs)
+        return new_tuple(R_linalg_eigh, op_linalg_eigh__eigvals(input, UPLO, eigvals=eigvals, eigvecs=eigvecs))
     if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigh', 'UPLO', UPLO)
     state = DISPATCH()
     try:
@@ -1732,8 +1750,8 @@ def eigh(input, UPLO='L', *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_eigh', (input, UPLO))
-    return kernel(ks, input, UPLO)
+        return new_tuple(R_linalg_eigh, miss('aten::linalg_eigh', (input, UPLO)))
+    return new_tuple(R_linalg_eigh, kernel(ks, input, UPLO))
 
 
 def eigvals(input, *, out=None):
@@ -1805,7 +1823,7 @@ def inv_ex(A, *, check_errors=False, out=None):
     """aten::linalg_inv_ex, aten::linalg_inv_ex.inverse"""
     if out is not None:
         inverse, info = out_tuple('aten::linalg_inv_ex.inverse', out, 2)
-        return op_linalg_inv_ex__inverse(A, check_errors=check_errors, inverse=inverse, info=info)
+        return new_tuple(R_linalg_inv_ex, op_linalg_inv_ex__inverse(A, check_errors=check_errors, inverse=inverse, info=info))
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_inv_ex', 'check_errors', check_errors)
     state = DISPATCH()
     try:
@@ -1815,15 +1833,15 @@ def inv_ex(A, *, check_errors=False, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_inv_ex', (A, check_errors))
-    return kernel(ks, A, check_errors)
+        return new_tuple(R_linalg_inv_ex, miss('aten::linalg_inv_ex', (A, check_errors)))
+    return new_tuple(R_linalg_inv_ex, kernel(ks, A, check_errors))
 
 
 def ldl_factor(input, *, hermitian=False, out=None):
     """aten::linalg_ldl_factor, aten::linalg_ldl_factor.out"""
     if out is not None:
         LD, pivots = out_tuple('aten::linalg_ldl_factor.out', out, 2)
-        return op_linalg_ldl_factor__out(input, hermitian=hermitian, LD=LD, pivots=pivots)
+        return new_tuple(R_linalg_ldl_factor, op_linalg_ldl_factor__out(input, hermitian=hermitian, LD=LD, pivots=pivots))
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor', 'hermitian', hermitian)
     state = DISPATCH()
     try:
@@ -1833,15 +1851,15 @@ def ldl_factor(input, *, hermitian=False, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_ldl_factor', (input, hermitian))
-    return kernel(ks, input, hermitian)
+        return new_tuple(R_linalg_ldl_factor, miss('aten::linalg_ldl_factor', (input, hermitian)))
+    return new_tuple(R_linalg_ldl_factor, kernel(ks, input, hermitian))
 
 
 def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     """aten::linalg_ldl_factor_ex, aten::linalg_ldl_factor_ex.out"""
     if out is not None:
         LD, pivots, info = out_tuple('aten::linalg_ldl_factor_ex.out', out, 3)
-        return op_linalg_ldl_factor_ex__out(input, hermitian=hermitian, check_errors=check_errors, LD=LD, pivots=pivots, info=info)
+        return new_tuple(R_linalg_ldl_factor_ex, op_linalg_ldl_factor_ex__out(input, hermitian=hermitian, check_errors=check_errors, LD=LD, pivots=pivots, info=info))
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor_ex', 'hermitian', hermitian)
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_ldl_factor_ex', 'check_errors', check_errors)
     state = DISPATCH()
@@ -1852,8 +1870,8 @@ def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_ldl_factor_ex', (input, hermitian, check_errors))
-    return kernel(ks, input, hermitian, check_errors)
+        return new_tuple(R_linalg_ldl_factor_ex, miss('aten::linalg_ldl_factor_ex', (input, hermitian, check_errors)))
+    return new_tuple(R_linalg_ldl_factor_ex, kernel(ks, input, hermitian, check_errors))
 
 
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
@@ -1877,7 +1895,7 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     """aten::linalg_lstsq, aten::linalg_lstsq.out"""
     if out is not None:
         solution, residuals, rank, singular_values = out_tuple('aten::linalg_lstsq.out', out, 4)
-        return op_linalg_lstsq__out(input, b, rcond, driver=driver, solution=solution, residuals=residuals, rank=rank, singular_values=singular_values)
+        return new_tuple(R_linalg_lstsq, op_linalg_lstsq__out(input, b, rcond, driver=driver, solution=solution, residuals=residuals, rank=rank, singular_values=singular_values))
     if rcond is not None and rcond.__class__ is not float: rcond = as_float('aten::linalg_lstsq', 'rcond', rcond)
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_lstsq', 'driver', driver)
     state = DISPATCH()
@@ -1888,15 +1906,15 @@ def lstsq(input, b, rcond=None, *, driver=None, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_lstsq', (input, b, rcond, driver))
-    return kernel(ks, input, b, rcond, driver)
+        return new_tuple(R_linalg_lstsq, miss('aten::linalg_lstsq', (input, b, rcond, driver)))
+    return new_tuple(R_linalg_lstsq, kernel(ks, input, b, rcond, driver))
 
 
 def lu(A, *, pivot=True, out=None):
     """aten::linalg_lu, aten::linalg_lu.out"""
     if out is not None:
         P, L, U = out_tuple('aten::linalg_lu.out', out, 3)
-        return op_linalg_lu__out(A, pivot=pivot, P=P, L=L, U=U)
+        return new_tuple(R_linalg_lu, op_linalg_lu__out(A, pivot=pivot, P=P, L=L, U=U))
     if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu', 'pivot', pivot)
     state = DISPATCH()
     try:
@@ -1906,15 +1924,15 @@ def lu(A, *, pivot=True, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_lu', (A, pivot))
-    return kernel(ks, A, pivot)
+        return new_tuple(R_linalg_lu, miss('aten::linalg_lu', (A, pivot)))
+    return new_tuple(R_linalg_lu, kernel(ks, A, pivot))
 
 
 def lu_factor(A, *, pivot=True, out=None):
     """aten::linalg_lu_factor, aten::linalg_lu_factor.out"""
     if out is not None:
         LU, pivots = out_tuple('aten::linalg_lu_factor.out', out, 2)
-        return op_linalg_lu_factor__out(A, pivot=pivot, LU=LU, pivots=pivots)
+        return new_tuple(R_linalg_lu_factor, op_linalg_lu_factor__out(A, pivot=pivot, LU=LU, pivots=pivots))
     if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu_factor', 'pivot', pivot)
     state = DISPATCH()
     try:
@@ -1924,15 +1942,15 @@ def lu_factor(A, *, pivot=True, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_lu_factor', (A, pivot))
-    return kernel(ks, A, pivot)
+        return new_tuple(R_linalg_lu_factor, miss('aten::linalg_lu_factor', (A, pivot)))
+    return new_tuple(R_linalg_lu_factor, kernel(ks, A, pivot))
 
 
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     """aten::linalg_lu_factor_ex, aten::linalg_lu_factor_ex.out"""
     if out is not None:
         LU, pivots, info = out_tuple('aten::linalg_lu_factor_ex.out', out, 3)
-        return op_linalg_lu_factor_ex__out(A, pivot=pivot, check_errors=check_errors, LU=LU, pivots=pivots, info=info)
+        return new_tuple(R_linalg_lu_factor_ex, op_linalg_lu_factor_ex__out(A, pivot=pivot, check_errors=check_errors, LU=LU, pivots=pivots, info=info))
     if pivot.__class__ is not bool: pivot = as_bool('aten::linalg_lu_factor_ex', 'pivot', pivot)
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_lu_factor_ex', 'check_errors', check_errors)
     state = DISPATCH()
@@ -1943,8 +1961,8 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_lu_factor_ex', (A, pivot, check_errors))
-    return kernel(ks, A, pivot, check_errors)
+        return new_tuple(R_linalg_lu_factor_ex, miss('aten::linalg_lu_factor_ex', (A, pivot, check_errors)))
+    return new_tuple(R_linalg_lu_factor_ex, kernel(ks, A, pivot, check_errors))
 
 
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
@@ -2075,7 +2093,7 @@ def qr(A, mode='reduced', *, out=None):
     """aten::linalg_qr, aten::linalg_qr.out"""
     if out is not None:
         Q, R = out_tuple('aten::linalg_qr.out', out, 2)
-        return op_linalg_qr__out(A, mode, Q=Q, R=R)
+        return new_tuple(R_linalg_qr, op_linalg_qr__out(A, mode, Q=Q, R=R))
     if mode.__class__ is not str: mode = as_str('aten::linalg_qr', 'mode', mode)
     state = DISPATCH()
     try:
@@ -2085,15 +2103,15 @@ def qr(A, mode='reduced', *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_qr', (A, mode))
-    return kernel(ks, A, mode)
+        return new_tuple(R_linalg_qr, miss('aten::linalg_qr', (A, mode)))
+    return new_tuple(R_linalg_qr, kernel(ks, A, mode))
 
 
 def slogdet(A, *, out=None):
     """aten::linalg_slogdet, aten::linalg_slogdet.out"""
     if out is not None:
         sign, logabsdet = out_tuple('aten::linalg_slogdet.out', out, 2)
-        return op_linalg_slogdet__out(A, sign=sign, logabsdet=logabsdet)
+        return new_tuple(R_linalg_slogdet, op_linalg_slogdet__out(A, sign=sign, logabsdet=logabsdet))
     state = DISPATCH()
     try:
         ks = A.keys
@@ -2102,8 +2120,8 @@ def slogdet(A, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_slogdet', (A,))
-    return kernel(ks, A)
+        return new_tuple(R_linalg_slogdet, miss('aten::linalg_slogdet', (A,)))
+    return new_tuple(R_linalg_slogdet, kernel(ks, A))
 
 
 def solve(A, B, *, left=True, out=None):
@@ -2127,7 +2145,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     """aten::linalg_solve_ex, aten::linalg_solve_ex.out"""
     if out is not None:
         result, info = out_tuple('aten::linalg_solve_ex.out', out, 2)
-        return op_linalg_solve_ex__out(A, B, left=left, check_errors=check_errors, result=result, info=info)
+        return new_tuple(R_linalg_solve_ex, op_linalg_solve_ex__out(A, B, left=left, check_errors=check_errors, result=result, info=info))
     if left.__class__ is not bool: left = as_bool('aten::linalg_solve_ex', 'left', left)
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_solve_ex', 'check_errors', check_errors)
     state = DISPATCH()
@@ -2138,8 +2156,8 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_solve_ex', (A, B, left, check_errors))
-    return kernel(ks, A, B, left, check_errors)
+        return new_tuple(R_linalg_solve_ex, miss('aten::linalg_solve_ex', (A, B, left, check_errors)))
+    return new_tuple(R_linalg_solve_ex, kernel(ks, A, B, left, check_errors))
 
 
 def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=None):
@@ -2165,7 +2183,7 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
     """aten::linalg_svd, aten::linalg_svd.U"""
     if out is not None:
         U, S, Vh = out_tuple('aten::linalg_svd.U', out, 3)
-        return op_linalg_svd__U(A, full_matrices, driver=driver, U=U, S=S, Vh=Vh)
+        return new_tuple(R_linalg_svd, op_linalg_svd__U(A, full_matrices, driver=driver, U=U, S=S, Vh=Vh))
     if full_matrices.__class__ is not bool: full_matrices = as_bool('aten::linalg_svd', 'full_matrices', full_matrices)
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_svd', 'driver', driver)
     state = DISPATCH()
@@ -2176,8 +2194,8 @@ def svd(A, full_matrices=True, *, driver=None, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::linalg_svd', (A, full_matrices, driver))
-    return kernel(ks, A, full_matrices, driver)
+        return new_tuple(R_linalg_svd, miss('aten::linalg_svd', (A, full_matrices, driver)))
+    return new_tuple(R_linalg_svd, kernel(ks, A, full_matrices, driver))
 
 
 def svdvals(A, *, driver=None, out=None):

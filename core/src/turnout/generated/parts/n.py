@@ -14,19 +14,27 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, out_tuple, packet, spread,
+    NUMBERS, all_ints, binary, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_nanmean = packet('aten', 'nanmean')
 P_nanmedian = packet('aten', 'nanmedian')
 P_nanquantile = packet('aten', 'nanquantile')
 P_nansum = packet('aten', 'nansum')
+P_narrow = packet('aten', 'narrow')
 P_ne = packet('aten', 'ne')
 P_norm = packet('aten', 'norm')
+P_normal = packet('aten', 'normal')
 P_not_equal = packet('aten', 'not_equal')
 P_nuclear_norm = packet('aten', 'nuclear_norm')
 P_ne_ = packet('aten', 'ne_')
 P_not_equal_ = packet('aten', 'not_equal_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_nanmedian = return_type('nanmedian', ('values', 'indices'))
+R_nll_loss_forward = return_type('nll_loss_forward', ('output', 'total_weight'))
 
 K_neg = {}
 def op_neg(self):
@@ -1033,6 +1041,37 @@ def op_narrow(self, dim, start, length):
         return miss('aten::narrow', (self, dim, start, length))
     return kernel(ks, self, dim, start, length)
 
+K_narrow__Tensor = {}
+def op_narrow__Tensor(self, dim, start, length):
+    if dim.__class__ is not int: dim = as_int('aten::narrow.Tensor', 'dim', dim)
+    if length.__class__ is not int: length = as_int('aten::narrow.Tensor', 'length', length)
+    state = DISPATCH()
+    try:
+        ks = self.keys | start.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_narrow__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::narrow.Tensor', (self, dim, start, length))
+    return kernel(ks, self, dim, start, length)
+
+K_narrow_copy = {}
+def op_narrow_copy(self, dim, start, length):
+    if dim.__class__ is not int: dim = as_int('aten::narrow_copy', 'dim', dim)
+    if start.__class__ is not int: start = as_int('aten::narrow_copy', 'start', start)
+    if length.__class__ is not int: length = as_int('aten::narrow_copy', 'length', length)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_narrow_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::narrow_copy', (self, dim, start, length))
+    return kernel(ks, self, dim, start, length)
+
 K_nonzero = {}
 def op_nonzero(self):
     state = DISPATCH()
@@ -1192,6 +1231,91 @@ def op_normal_(self, mean=0.0, std=1.0, *, generator=None):
     if kernel is None:
         return miss('aten::normal_', (self, mean, std, generator))
     return kernel(ks, self, mean, std, generator)
+
+K_normal_functional = {}
+def op_normal_functional(self, mean=0.0, std=1.0, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::normal_functional', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal_functional', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal_functional[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal_functional', (self, mean, std, generator))
+    return kernel(ks, self, mean, std, generator)
+
+K_normal__Tensor_float = {}
+def op_normal__Tensor_float(mean, std=1.0, *, generator=None):
+    if std.__class__ is not float: std = as_float('aten::normal.Tensor_float', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = mean.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_float[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_float', (mean, std, generator))
+    return kernel(ks, mean, std, generator)
+
+K_normal__float_Tensor = {}
+def op_normal__float_Tensor(mean, std, *, generator=None):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_Tensor', 'mean', mean)
+    state = DISPATCH()
+    try:
+        ks = std.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__float_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_Tensor', (mean, std, generator))
+    return kernel(ks, mean, std, generator)
+
+K_normal__Tensor_Tensor = {}
+def op_normal__Tensor_Tensor(mean, std, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = mean.keys | std.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_Tensor', (mean, std, generator))
+    return kernel(ks, mean, std, generator)
+
+K_normal__float_float = {}
+def op_normal__float_float(mean, std, size, *, generator=None, dtype=None, layout=None, device=None, pin_memory=None):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_float', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal.float_float', 'std', std)
+    size = as_ints('aten::normal.float_float', 'size', size)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::normal.float_float', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::normal.float_float', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::normal.float_float', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = state[0]
+        if generator is not None:
+            ks |= generator.keys
+        ks &= state[1]
+        kernel = K_normal__float_float[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_float', (mean, std, size, generator, dtype, layout, device, pin_memory))
+    return kernel(ks, mean, std, size, generator, dtype, layout, device, pin_memory)
 
 K_ne__Scalar_out = {}
 def op_ne__Scalar_out(self, other, *, out):
@@ -1379,6 +1503,22 @@ def op__native_batch_norm_legit_no_training__out(input, weight, bias, running_me
         return miss('aten::_native_batch_norm_legit_no_training.out', (input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2))
     return kernel(ks, input, weight, bias, running_mean, running_var, momentum, eps, out0, out1, out2)
 
+K_narrow_copy__out = {}
+def op_narrow_copy__out(self, dim, start, length, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::narrow_copy.out', 'dim', dim)
+    if start.__class__ is not int: start = as_int('aten::narrow_copy.out', 'start', start)
+    if length.__class__ is not int: length = as_int('aten::narrow_copy.out', 'length', length)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_narrow_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::narrow_copy.out', (self, dim, start, length, out))
+    return kernel(ks, self, dim, start, length, out)
+
 K_nonzero__out = {}
 def op_nonzero__out(self, *, out):
     state = DISPATCH()
@@ -1391,6 +1531,71 @@ def op_nonzero__out(self, *, out):
     if kernel is None:
         return miss('aten::nonzero.out', (self, out))
     return kernel(ks, self, out)
+
+K_normal__Tensor_float_out = {}
+def op_normal__Tensor_float_out(mean, std=1.0, *, generator=None, out):
+    if std.__class__ is not float: std = as_float('aten::normal.Tensor_float_out', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = mean.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_float_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_float_out', (mean, std, generator, out))
+    return kernel(ks, mean, std, generator, out)
+
+K_normal__float_Tensor_out = {}
+def op_normal__float_Tensor_out(mean, std, *, generator=None, out):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_Tensor_out', 'mean', mean)
+    state = DISPATCH()
+    try:
+        ks = std.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__float_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_Tensor_out', (mean, std, generator, out))
+    return kernel(ks, mean, std, generator, out)
+
+K_normal__Tensor_Tensor_out = {}
+def op_normal__Tensor_Tensor_out(mean, std, *, generator=None, out):
+    state = DISPATCH()
+    try:
+        ks = mean.keys | std.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.Tensor_Tensor_out', (mean, std, generator, out))
+    return kernel(ks, mean, std, generator, out)
+
+K_normal__float_float_out = {}
+def op_normal__float_float_out(mean, std, size, *, generator=None, out):
+    if mean.__class__ is not float: mean = as_float('aten::normal.float_float_out', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal.float_float_out', 'std', std)
+    size = as_ints('aten::normal.float_float_out', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__float_float_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal.float_float_out', (mean, std, size, generator, out))
+    return kernel(ks, mean, std, size, generator, out)
 
 
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
@@ -1455,7 +1660,7 @@ def nanmedian(input, *args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["values"], kwargs["indices"] = out_tuple('aten::nanmedian.dim_values', kwargs.pop("out"), 2)
-        return P_nanmedian(input, *args, **kwargs)
+        return named(R_nanmedian, P_nanmedian(input, *args, **kwargs))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1464,7 +1669,7 @@ def nanmedian(input, *args, **kwargs):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return P_nanmedian(input)
+        return named(R_nanmedian, P_nanmedian(input))
     return kernel(ks, input)
 
 
@@ -1497,20 +1702,30 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return kernel(ks, input, dim, keepdim, dtype)
 
 
-def narrow(input, dim, start, length):
-    """aten::narrow"""
-    if dim.__class__ is not int: dim = as_int('aten::narrow', 'dim', dim)
-    if start.__class__ is not int: start = as_int('aten::narrow', 'start', start)
-    if length.__class__ is not int: length = as_int('aten::narrow', 'length', length)
+def narrow(*args, **kwargs):
+    """aten::narrow, aten::narrow.Tensor"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_narrow(*args, **kwargs)
+
+
+def narrow_copy(input, dim, start, length, *, out=None):
+    """aten::narrow_copy, aten::narrow_copy.out"""
+    if out is not None:
+        return op_narrow_copy__out(input, dim, start, length, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::narrow_copy', 'dim', dim)
+    if start.__class__ is not int: start = as_int('aten::narrow_copy', 'start', start)
+    if length.__class__ is not int: length = as_int('aten::narrow_copy', 'length', length)
     state = DISPATCH()
     try:
         ks = input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_narrow[ks]
+        kernel = K_narrow_copy[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::narrow', (input, dim, start, length))
+        return miss('aten::narrow_copy', (input, dim, start, length))
     return kernel(ks, input, dim, start, length)
 
 
@@ -1759,6 +1974,43 @@ def norm(*args, **kwargs):
     return P_norm(*args, **kwargs)
 
 
+@with_requires_grad
+def normal(mean, std, *args, **kwargs):
+    """aten::normal.Tensor_float and 7 other overloads"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_normal(mean, std, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = mean.keys | std.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal__Tensor_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_normal(mean, std)
+    return kernel(ks, mean, std, None)
+
+
+def normal_functional(input, mean=0.0, std=1.0, *, generator=None):
+    """aten::normal_functional"""
+    if mean.__class__ is not float: mean = as_float('aten::normal_functional', 'mean', mean)
+    if std.__class__ is not float: std = as_float('aten::normal_functional', 'std', std)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_normal_functional[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::normal_functional', (input, mean, std, generator))
+    return kernel(ks, input, mean, std, generator)
+
+
 def not_equal(input, other, **kwargs):
     """aten::not_equal.Scalar and 3 other overloads"""
     if kwargs:
@@ -1831,7 +2083,7 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     """aten::nll_loss_forward, aten::nll_loss_forward.output"""
     if out is not None:
         output, total_weight = out_tuple('aten::nll_loss_forward.output', out, 2)
-        return op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight)
+        return new_tuple(R_nll_loss_forward, op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight))
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_forward', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -1844,8 +2096,8 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index))
-    return kernel(ks, input, target, weight, reduction, ignore_index)
+        return new_tuple(R_nll_loss_forward, miss('aten::nll_loss_forward', (input, target, weight, reduction, ignore_index)))
+    return new_tuple(R_nll_loss_forward, kernel(ks, input, target, weight, reduction, ignore_index))
 
 
 def nll_loss_nd(input, target, weight=None, reduction=1, ignore_index=-100):
@@ -1880,7 +2132,7 @@ class methods:
 
     def nanmedian(self, *args, **kwargs):
         if args or kwargs:
-            return P_nanmedian(self, *args, **kwargs)
+            return named(R_nanmedian, P_nanmedian(self, *args, **kwargs))
         state = DISPATCH()
         try:
             ks = self.keys
@@ -1889,7 +2141,7 @@ class methods:
         except (KeyError, AttributeError, TypeError):
             kernel = None
         if kernel is None:
-            return P_nanmedian(self)
+            return named(R_nanmedian, P_nanmedian(self))
         return kernel(ks, self)
 
     def nanquantile(self, *args, **kwargs):
@@ -1900,7 +2152,10 @@ class methods:
             args = (args,)
         return P_nansum(self, *args, **kwargs)
 
-    narrow = op_narrow
+    def narrow(self, *args, **kwargs):
+        return P_narrow(self, *args, **kwargs)
+
+    narrow_copy = op_narrow_copy
 
     def ne(self, other, **kwargs):
         if kwargs:
@@ -2164,6 +2419,11 @@ OPERATORS = {
     ),
     'narrow': (
         ('aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)', op_narrow, K_narrow, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:narrow'),)),
+        ('aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)', op_narrow__Tensor, K_narrow__Tensor, (), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:narrow_Tensor'),)),
+    ),
+    'narrow_copy': (
+        ('aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor', op_narrow_copy, K_narrow_copy, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:narrow_copy'),)),
+        ('aten::narrow_copy.out(Tensor self, int dim, SymInt start, SymInt length, *, Tensor(a!) out) -> Tensor(a!)', op_narrow_copy__out, K_narrow_copy__out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::narrow_copy'),)),
     ),
     'nonzero': (
         ('aten::nonzero(Tensor self) -> Tensor', op_nonzero, K_nonzero, ('dynamic_output_shape',), True, True, ()),
@@ -2194,6 +2454,19 @@ OPERATORS = {
     'normal_': (
         ('aten::normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)', op_normal_, K_normal_, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:normal_'),)),
     ),
+    'normal_functional': (
+        ('aten::normal_functional(Tensor self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor', op_normal_functional, K_normal_functional, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal_functional'),)),
+    ),
+    'normal': (
+        ('aten::normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor', op_normal__Tensor_float, K_normal__Tensor_float, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal'),)),
+        ('aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor', op_normal__float_Tensor, K_normal__float_Tensor, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal'),)),
+        ('aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor', op_normal__Tensor_Tensor, K_normal__Tensor_Tensor, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal'),)),
+        ('aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_normal__float_float, K_normal__float_float, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:normal_float_float'),)),
+        ('aten::normal.Tensor_float_out(Tensor mean, float std=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_normal__Tensor_float_out, K_normal__Tensor_float_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::normal.Tensor_float'),)),
+        ('aten::normal.float_Tensor_out(float mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_normal__float_Tensor_out, K_normal__float_Tensor_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::normal.float_Tensor'),)),
+        ('aten::normal.Tensor_Tensor_out(Tensor mean, Tensor std, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_normal__Tensor_Tensor_out, K_normal__Tensor_Tensor_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::normal.Tensor_Tensor'),)),
+        ('aten::normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_normal__float_float_out, K_normal__float_float_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::normal.float_float'),)),
+    ),
 }
 
 
@@ -2207,6 +2480,7 @@ FUNCTIONS = {
         'nanquantile': nanquantile,
         'nansum': nansum,
         'narrow': narrow,
+        'narrow_copy': narrow_copy,
         'native_batch_norm': native_batch_norm,
         'native_dropout': native_dropout,
         'native_group_norm': native_group_norm,
@@ -2221,6 +2495,8 @@ FUNCTIONS = {
         'nonzero_numpy': nonzero_numpy,
         'nonzero_static': nonzero_static,
         'norm': norm,
+        'normal': normal,
+        'normal_functional': normal_functional,
         'not_equal': not_equal,
         'nuclear_norm': nuclear_norm,
     },

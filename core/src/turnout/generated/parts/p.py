@@ -416,6 +416,63 @@ def op_permute(self, dims):
         return miss('aten::permute', (self, dims))
     return kernel(ks, self, dims)
 
+K_permute_copy = {}
+def op_permute_copy(self, dims):
+    dims = as_ints('aten::permute_copy', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_permute_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::permute_copy', (self, dims))
+    return kernel(ks, self, dims)
+
+K_put = {}
+def op_put(self, index, source, accumulate=False):
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put', (self, index, source, accumulate))
+    return kernel(ks, self, index, source, accumulate)
+
+K_put_ = {}
+def op_put_(self, index, source, accumulate=False):
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put_', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put_', (self, index, source, accumulate))
+    return kernel(ks, self, index, source, accumulate)
+
+K_poisson = {}
+def op_poisson(self, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson', (self, generator))
+    return kernel(ks, self, generator)
+
 K_pow__Scalar_out = {}
 def op_pow__Scalar_out(self, exponent, *, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::pow.Scalar_out', 'self', self)
@@ -485,6 +542,49 @@ def op_pixel_unshuffle__out(self, downscale_factor, *, out):
         return miss('aten::pixel_unshuffle.out', (self, downscale_factor, out))
     return kernel(ks, self, downscale_factor, out)
 
+K_permute_copy__out = {}
+def op_permute_copy__out(self, dims, *, out):
+    dims = as_ints('aten::permute_copy.out', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_permute_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::permute_copy.out', (self, dims, out))
+    return kernel(ks, self, dims, out)
+
+K_put__out = {}
+def op_put__out(self, index, source, accumulate=False, *, out):
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put.out', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | source.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put.out', (self, index, source, accumulate, out))
+    return kernel(ks, self, index, source, accumulate, out)
+
+K_poisson__out = {}
+def op_poisson__out(self, generator=None, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson.out', (self, generator, out))
+    return kernel(ks, self, generator, out)
+
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
     """aten::pairwise_distance"""
@@ -530,6 +630,23 @@ def permute(input, dims):
         kernel = None
     if kernel is None:
         return miss('aten::permute', (input, dims))
+    return kernel(ks, input, dims)
+
+
+def permute_copy(input, dims, *, out=None):
+    """aten::permute_copy, aten::permute_copy.out"""
+    if out is not None:
+        return op_permute_copy__out(input, dims, out=out)
+    dims = as_ints('aten::permute_copy', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_permute_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::permute_copy', (input, dims))
     return kernel(ks, input, dims)
 
 
@@ -580,6 +697,24 @@ def pixel_unshuffle(input, downscale_factor, *, out=None):
     if kernel is None:
         return miss('aten::pixel_unshuffle', (input, downscale_factor))
     return kernel(ks, input, downscale_factor)
+
+
+def poisson(input, generator=None, *, out=None):
+    """aten::poisson, aten::poisson.out"""
+    if out is not None:
+        return op_poisson__out(input, generator, out=out)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_poisson[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::poisson', (input, generator))
+    return kernel(ks, input, generator)
 
 
 def poisson_nll_loss(input, target, log_input, full, eps, reduction):
@@ -699,6 +834,23 @@ def prod(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
+def put(input, index, source, accumulate=False, *, out=None):
+    """aten::put, aten::put.out"""
+    if out is not None:
+        return op_put__out(input, index, source, accumulate, out=out)
+    if accumulate.__class__ is not bool: accumulate = as_bool('aten::put', 'accumulate', accumulate)
+    state = DISPATCH()
+    try:
+        ks = input.keys | index.keys | source.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_put[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::put', (input, index, source, accumulate))
+    return kernel(ks, input, index, source, accumulate)
+
+
 def pad(input, pad, mode='constant', value=None):
     """aten::pad"""
     pad = as_ints('aten::pad', 'pad', pad)
@@ -776,6 +928,10 @@ class methods:
         if kernel is None:
             return P_prod(self)
         return kernel(ks, self, None)
+
+    put = op_put
+
+    put_ = op_put_
 
     __pos__ = op_positive
 
@@ -883,6 +1039,21 @@ OPERATORS = {
     'permute': (
         ('aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)', op_permute, K_permute, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:permute'),)),
     ),
+    'permute_copy': (
+        ('aten::permute_copy(Tensor self, int[] dims) -> Tensor', op_permute_copy, K_permute_copy, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:permute_copy'),)),
+        ('aten::permute_copy.out(Tensor self, int[] dims, *, Tensor(a!) out) -> Tensor(a!)', op_permute_copy__out, K_permute_copy__out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::permute_copy'),)),
+    ),
+    'put': (
+        ('aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor', op_put, K_put, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.scattering:put'),)),
+        ('aten::put.out(Tensor self, Tensor index, Tensor source, bool accumulate=False, *, Tensor(a!) out) -> Tensor(a!)', op_put__out, K_put__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::put'),)),
+    ),
+    'put_': (
+        ('aten::put_(Tensor(a!) self, Tensor index, Tensor source, bool accumulate=False) -> Tensor(a!)', op_put_, K_put_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.scattering:put_'),)),
+    ),
+    'poisson': (
+        ('aten::poisson(Tensor self, Generator? generator=None) -> Tensor', op_poisson, K_poisson, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:poisson'),)),
+        ('aten::poisson.out(Tensor self, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)', op_poisson__out, K_poisson__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::poisson'),)),
+    ),
 }
 
 
@@ -892,9 +1063,11 @@ FUNCTIONS = {
         'pairwise_distance': pairwise_distance,
         'pdist': pdist,
         'permute': permute,
+        'permute_copy': permute_copy,
         'pinverse': pinverse,
         'pixel_shuffle': pixel_shuffle,
         'pixel_unshuffle': pixel_unshuffle,
+        'poisson': poisson,
         'poisson_nll_loss': poisson_nll_loss,
         'polar': polar,
         'polygamma': polygamma,
@@ -902,6 +1075,7 @@ FUNCTIONS = {
         'pow': pow,
         'prelu': prelu,
         'prod': prod,
+        'put': put,
     },
     'turnout.generated.nn_functional': {
         'pad': pad,

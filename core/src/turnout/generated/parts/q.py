@@ -11,12 +11,18 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
     out_tuple, packet,
 )
 
 P_quantile = packet('aten', 'quantile')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_qr = return_type('qr', ('Q', 'R'))
 
 K_quantile = {}
 def op_quantile(self, q, dim=None, keepdim=False, *, interpolation='linear'):
@@ -117,7 +123,7 @@ def qr(input, some=True, *, out=None):
     """aten::qr, aten::qr.Q"""
     if out is not None:
         Q, R = out_tuple('aten::qr.Q', out, 2)
-        return op_qr__Q(input, some, Q=Q, R=R)
+        return new_tuple(R_qr, op_qr__Q(input, some, Q=Q, R=R))
     if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
     state = DISPATCH()
     try:
@@ -127,8 +133,8 @@ def qr(input, some=True, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::qr', (input, some))
-    return kernel(ks, input, some)
+        return new_tuple(R_qr, miss('aten::qr', (input, some)))
+    return new_tuple(R_qr, kernel(ks, input, some))
 
 
 def quantile(*args, **kwargs):
@@ -144,7 +150,18 @@ def quantile(*args, **kwargs):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    qr = op_qr
+    def qr(self, some=True):
+        if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_qr[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_qr, miss('aten::qr', (self, some)))
+        return new_tuple(R_qr, kernel(ks, self, some))
 
     def quantile(self, *args, **kwargs):
         return P_quantile(self, *args, **kwargs)

@@ -18,13 +18,18 @@ from turnout.bindings import (
 )
 
 P_rand = packet('aten', 'rand')
+P_rand_like = packet('aten', 'rand_like')
 P_randint = packet('aten', 'randint')
+P_randint_like = packet('aten', 'randint_like')
 P_randn = packet('aten', 'randn')
+P_randn_like = packet('aten', 'randn_like')
 P_randperm = packet('aten', 'randperm')
 P_remainder = packet('aten', 'remainder')
+P_repeat_interleave = packet('aten', 'repeat_interleave')
 P_round = packet('aten', 'round')
 P_round_ = packet('aten', 'round_')
 P_rsub = packet('aten', 'rsub')
+P_random_ = packet('aten', 'random_')
 P_remainder_ = packet('aten', 'remainder_')
 
 K_rsqrt = {}
@@ -728,6 +733,153 @@ def op_repeat(self, repeats):
         return miss('aten::repeat', (self, repeats))
     return kernel(ks, self, repeats)
 
+K_ravel = {}
+def op_ravel(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ravel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ravel', (self,))
+    return kernel(ks, self)
+
+K_reshape_as = {}
+def op_reshape_as(self, other):
+    state = DISPATCH()
+    try:
+        ks = self.keys | other.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_reshape_as[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::reshape_as', (self, other))
+    return kernel(ks, self, other)
+
+K__reshape_alias = {}
+def op__reshape_alias(self, size, stride):
+    size = as_ints('aten::_reshape_alias', 'size', size)
+    stride = as_ints('aten::_reshape_alias', 'stride', stride)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__reshape_alias[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_reshape_alias', (self, size, stride))
+    return kernel(ks, self, size, stride)
+
+K__reshape_alias_copy = {}
+def op__reshape_alias_copy(self, size, stride):
+    size = as_ints('aten::_reshape_alias_copy', 'size', size)
+    stride = as_ints('aten::_reshape_alias_copy', 'stride', stride)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__reshape_alias_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_reshape_alias_copy', (self, size, stride))
+    return kernel(ks, self, size, stride)
+
+K_row_stack = {}
+def op_row_stack(tensors):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::row_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_row_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::row_stack', (tensors,))
+    return kernel(ks, tensors)
+
+K_roll = {}
+def op_roll(self, shifts, dims=()):
+    shifts = as_ints('aten::roll', 'shifts', shifts, 1)
+    dims = as_ints('aten::roll', 'dims', dims, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_roll[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::roll', (self, shifts, dims))
+    return kernel(ks, self, shifts, dims)
+
+K_rot90 = {}
+def op_rot90(self, k=1, dims=(0, 1)):
+    if k.__class__ is not int: k = as_int('aten::rot90', 'k', k)
+    dims = as_ints('aten::rot90', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rot90[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rot90', (self, k, dims))
+    return kernel(ks, self, k, dims)
+
+K_repeat_interleave__Tensor = {}
+def op_repeat_interleave__Tensor(repeats, *, output_size=None):
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.Tensor', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = repeats.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.Tensor', (repeats, output_size))
+    return kernel(ks, repeats, output_size)
+
+K_repeat_interleave__self_Tensor = {}
+def op_repeat_interleave__self_Tensor(self, repeats, dim=None, *, output_size=None):
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::repeat_interleave.self_Tensor', 'dim', dim)
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.self_Tensor', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = self.keys | repeats.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__self_Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.self_Tensor', (self, repeats, dim, output_size))
+    return kernel(ks, self, repeats, dim, output_size)
+
+K_repeat_interleave__self_int = {}
+def op_repeat_interleave__self_int(self, repeats, dim=None, *, output_size=None):
+    if repeats.__class__ is not int: repeats = as_int('aten::repeat_interleave.self_int', 'repeats', repeats)
+    if dim is not None and dim.__class__ is not int: dim = as_int('aten::repeat_interleave.self_int', 'dim', dim)
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.self_int', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__self_int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.self_int', (self, repeats, dim, output_size))
+    return kernel(ks, self, repeats, dim, output_size)
+
 K_resize_ = {}
 def op_resize_(self, size, *, memory_format=None):
     size = as_ints('aten::resize_', 'size', size)
@@ -741,6 +893,19 @@ def op_resize_(self, size, *, memory_format=None):
     if kernel is None:
         return miss('aten::resize_', (self, size, memory_format))
     return kernel(ks, self, size, memory_format)
+
+K_resize_as_ = {}
+def op_resize_as_(self, the_template, *, memory_format=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys | the_template.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resize_as_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resize_as_', (self, the_template, memory_format))
+    return kernel(ks, self, the_template, memory_format)
 
 K_rand_like = {}
 def op_rand_like(self, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
@@ -972,6 +1137,181 @@ def op_random___from(self, from_, to, *, generator=None):
         return miss('aten::random_.from', (self, from_, to, generator))
     return kernel(ks, self, from_, to, generator)
 
+K_rand_like__generator = {}
+def op_rand_like__generator(self, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::rand_like.generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::rand_like.generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::rand_like.generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rand_like__generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rand_like.generator', (self, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randn_like__generator = {}
+def op_randn_like__generator(self, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randn_like.generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randn_like.generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randn_like.generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randn_like__generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randn_like.generator', (self, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like = {}
+def op_randint_like(self, high, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if high.__class__ is not int: high = as_int('aten::randint_like', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like', (self, high, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__generator = {}
+def op_randint_like__generator(self, high, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if high.__class__ is not int: high = as_int('aten::randint_like.generator', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.generator', (self, high, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__Tensor = {}
+def op_randint_like__Tensor(self, high, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.Tensor', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.Tensor', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.Tensor', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor', (self, high, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__Tensor_generator = {}
+def op_randint_like__Tensor_generator(self, high, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.Tensor_generator', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.Tensor_generator', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.Tensor_generator', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor_generator[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor_generator', (self, high, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__low_dtype = {}
+def op_randint_like__low_dtype(self, low, high, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_dtype', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_dtype', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.low_dtype', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.low_dtype', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.low_dtype', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_dtype', (self, low, high, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, low, high, dtype, layout, device, pin_memory, memory_format)
+
+K_randint_like__low_generator_dtype = {}
+def op_randint_like__low_generator_dtype(self, low, high, *, generator, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_generator_dtype', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_generator_dtype', 'high', high)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randint_like.low_generator_dtype', 'dtype', dtype)
+    if device is not None and device.__class__ is not Device: device = as_device('aten::randint_like.low_generator_dtype', 'device', device)
+    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randint_like.low_generator_dtype', 'pin_memory', pin_memory)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_generator_dtype[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_generator_dtype', (self, low, high, generator, dtype, layout, device, pin_memory, memory_format))
+    return kernel(ks, self, low, high, generator, dtype, layout, device, pin_memory, memory_format)
+
+K_random_ = {}
+def op_random_(self, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random_', (self, generator))
+    return kernel(ks, self, generator)
+
+K_random___to = {}
+def op_random___to(self, to, *, generator=None):
+    if to.__class__ is not int: to = as_int('aten::random_.to', 'to', to)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random___to[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random_.to', (self, to, generator))
+    return kernel(ks, self, to, generator)
+
 K_rsub__Scalar_out = {}
 def op_rsub__Scalar_out(self, other, alpha=1, *, out):
     if other.__class__ is not int and other.__class__ is not float: other = as_scalar('aten::rsub.Scalar_out', 'other', other)
@@ -1129,6 +1469,81 @@ def op_repeat__out(self, repeats, *, out):
         return miss('aten::repeat.out', (self, repeats, out))
     return kernel(ks, self, repeats, out)
 
+K__reshape_alias_copy__out = {}
+def op__reshape_alias_copy__out(self, size, stride, *, out):
+    size = as_ints('aten::_reshape_alias_copy.out', 'size', size)
+    stride = as_ints('aten::_reshape_alias_copy.out', 'stride', stride)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__reshape_alias_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_reshape_alias_copy.out', (self, size, stride, out))
+    return kernel(ks, self, size, stride, out)
+
+K_row_stack__out = {}
+def op_row_stack__out(tensors, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::row_stack.out', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_row_stack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::row_stack.out', (tensors, out))
+    return kernel(ks, tensors, out)
+
+K_roll__out = {}
+def op_roll__out(self, shifts, dims=(), *, out):
+    shifts = as_ints('aten::roll.out', 'shifts', shifts, 1)
+    dims = as_ints('aten::roll.out', 'dims', dims, 1)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_roll__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::roll.out', (self, shifts, dims, out))
+    return kernel(ks, self, shifts, dims, out)
+
+K_rot90__out = {}
+def op_rot90__out(self, k=1, dims=(0, 1), *, out):
+    if k.__class__ is not int: k = as_int('aten::rot90.out', 'k', k)
+    dims = as_ints('aten::rot90.out', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rot90__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rot90.out', (self, k, dims, out))
+    return kernel(ks, self, k, dims, out)
+
+K_repeat_interleave__Tensor_out = {}
+def op_repeat_interleave__Tensor_out(repeats, *, output_size=None, out):
+    if output_size is not None and output_size.__class__ is not int: output_size = as_int('aten::repeat_interleave.Tensor_out', 'output_size', output_size)
+    state = DISPATCH()
+    try:
+        ks = repeats.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_repeat_interleave__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::repeat_interleave.Tensor_out', (repeats, output_size, out))
+    return kernel(ks, repeats, output_size, out)
+
 K_rand__out = {}
 def op_rand__out(size, *, out):
     size = as_ints('aten::rand.out', 'size', size)
@@ -1238,6 +1653,188 @@ def op_random__from(self, from_, to, *, generator=None):
         return miss('aten::random.from', (self, from_, to, generator))
     return kernel(ks, self, from_, to, generator)
 
+K_rand_like__generator_out = {}
+def op_rand_like__generator_out(self, *, generator, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rand_like__generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rand_like.generator_out', (self, generator, memory_format, out))
+    return kernel(ks, self, generator, memory_format, out)
+
+K_randn_like__generator_out = {}
+def op_randn_like__generator_out(self, *, generator, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randn_like__generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randn_like.generator_out', (self, generator, memory_format, out))
+    return kernel(ks, self, generator, memory_format, out)
+
+K_randint_like__out = {}
+def op_randint_like__out(self, high, *, memory_format=None, out):
+    if high.__class__ is not int: high = as_int('aten::randint_like.out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.out', (self, high, memory_format, out))
+    return kernel(ks, self, high, memory_format, out)
+
+K_randint_like__generator_out = {}
+def op_randint_like__generator_out(self, high, *, generator, memory_format=None, out):
+    if high.__class__ is not int: high = as_int('aten::randint_like.generator_out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.generator_out', (self, high, generator, memory_format, out))
+    return kernel(ks, self, high, generator, memory_format, out)
+
+K_randint_like__Tensor_out = {}
+def op_randint_like__Tensor_out(self, high, *, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor_out', (self, high, memory_format, out))
+    return kernel(ks, self, high, memory_format, out)
+
+K_randint_like__Tensor_generator_out = {}
+def op_randint_like__Tensor_generator_out(self, high, *, generator, memory_format=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | high.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__Tensor_generator_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.Tensor_generator_out', (self, high, generator, memory_format, out))
+    return kernel(ks, self, high, generator, memory_format, out)
+
+K_randint_like__low_dtype_out = {}
+def op_randint_like__low_dtype_out(self, low, high, *, memory_format=None, out):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_dtype_out', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_dtype_out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_dtype_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_dtype_out', (self, low, high, memory_format, out))
+    return kernel(ks, self, low, high, memory_format, out)
+
+K_randint_like__low_generator_dtype_out = {}
+def op_randint_like__low_generator_dtype_out(self, low, high, *, generator, memory_format=None, out):
+    if low.__class__ is not int: low = as_int('aten::randint_like.low_generator_dtype_out', 'low', low)
+    if high.__class__ is not int: high = as_int('aten::randint_like.low_generator_dtype_out', 'high', high)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_randint_like__low_generator_dtype_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::randint_like.low_generator_dtype_out', (self, low, high, generator, memory_format, out))
+    return kernel(ks, self, low, high, generator, memory_format, out)
+
+K_random__out = {}
+def op_random__out(self, *, generator=None, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random.out', (self, generator, out))
+    return kernel(ks, self, generator, out)
+
+K_random = {}
+def op_random(self, *, generator=None):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random', (self, generator))
+    return kernel(ks, self, generator)
+
+K_random__to_out = {}
+def op_random__to_out(self, to, *, generator=None, out):
+    if to.__class__ is not int: to = as_int('aten::random.to_out', 'to', to)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random__to_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random.to_out', (self, to, generator, out))
+    return kernel(ks, self, to, generator, out)
+
+K_random__to = {}
+def op_random__to(self, to, *, generator=None):
+    if to.__class__ is not int: to = as_int('aten::random.to', 'to', to)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if generator is not None:
+            ks |= generator.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_random__to[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::random.to', (self, to, generator))
+    return kernel(ks, self, to, generator)
+
 
 def rad2deg(input, *, out=None):
     """aten::rad2deg, aten::rad2deg.out"""
@@ -1281,11 +1878,12 @@ def rand(*args, **kwargs):
 
 
 @with_requires_grad
-def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
-    """aten::rand_like"""
-    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::rand_like', 'dtype', dtype)
-    if device is not None and device.__class__ is not Device: device = as_device('aten::rand_like', 'device', device)
-    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::rand_like', 'pin_memory', pin_memory)
+def rand_like(input, **kwargs):
+    """aten::rand_like, aten::rand_like.generator, aten::rand_like.generator_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_rand_like(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1294,8 +1892,8 @@ def rand_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, m
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::rand_like', (input, dtype, layout, device, pin_memory, memory_format))
-    return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
+        return P_rand_like(input)
+    return kernel(ks, input, None, None, None, None, None)
 
 
 @with_requires_grad
@@ -1305,6 +1903,17 @@ def randint(*args, **kwargs):
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
     return P_randint(*args, **kwargs)
+
+
+@with_requires_grad
+def randint_like(*args, **kwargs):
+    """aten::randint_like and 11 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_randint_like(*args, **kwargs)
 
 
 @with_requires_grad
@@ -1319,11 +1928,12 @@ def randn(*args, **kwargs):
 
 
 @with_requires_grad
-def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
-    """aten::randn_like"""
-    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::randn_like', 'dtype', dtype)
-    if device is not None and device.__class__ is not Device: device = as_device('aten::randn_like', 'device', device)
-    if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::randn_like', 'pin_memory', pin_memory)
+def randn_like(input, **kwargs):
+    """aten::randn_like, aten::randn_like.generator, aten::randn_like.generator_out"""
+    if kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_randn_like(input, **kwargs)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1332,14 +1942,28 @@ def randn_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, 
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::randn_like', (input, dtype, layout, device, pin_memory, memory_format))
-    return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
+        return P_randn_like(input)
+    return kernel(ks, input, None, None, None, None, None)
 
 
 @with_requires_grad
 def randperm(*args, **kwargs):
     """aten::randperm, aten::randperm.generator"""
     return P_randperm(*args, **kwargs)
+
+
+def ravel(input):
+    """aten::ravel"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_ravel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::ravel', (input,))
+    return kernel(ks, input)
 
 
 def real(input):
@@ -1453,6 +2077,16 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     return kernel(ks, input, p, dim, maxnorm)
 
 
+def repeat_interleave(*args, **kwargs):
+    """aten::repeat_interleave.Tensor and 3 other overloads"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+    return P_repeat_interleave(*args, **kwargs)
+
+
 def reshape(input, shape):
     """aten::reshape"""
     shape = as_ints('aten::reshape', 'shape', shape)
@@ -1466,6 +2100,20 @@ def reshape(input, shape):
     if kernel is None:
         return miss('aten::reshape', (input, shape))
     return kernel(ks, input, shape)
+
+
+def resize_as_(input, the_template, *, memory_format=None):
+    """aten::resize_as_"""
+    state = DISPATCH()
+    try:
+        ks = input.keys | the_template.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_resize_as_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::resize_as_', (input, the_template, memory_format))
+    return kernel(ks, input, the_template, memory_format)
 
 
 def resolve_conj(input):
@@ -1596,6 +2244,42 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
+def roll(input, shifts, dims=(), *, out=None):
+    """aten::roll, aten::roll.out"""
+    if out is not None:
+        return op_roll__out(input, shifts, dims, out=out)
+    shifts = as_ints('aten::roll', 'shifts', shifts, 1)
+    dims = as_ints('aten::roll', 'dims', dims, 1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_roll[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::roll', (input, shifts, dims))
+    return kernel(ks, input, shifts, dims)
+
+
+def rot90(input, k=1, dims=(0, 1), *, out=None):
+    """aten::rot90, aten::rot90.out"""
+    if out is not None:
+        return op_rot90__out(input, k, dims, out=out)
+    if k.__class__ is not int: k = as_int('aten::rot90', 'k', k)
+    dims = as_ints('aten::rot90', 'dims', dims)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_rot90[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::rot90', (input, k, dims))
+    return kernel(ks, input, k, dims)
+
+
 def round(input, **kwargs):
     """aten::round, aten::round.decimals, aten::round.out, aten::round.decimals_out"""
     if kwargs:
@@ -1628,6 +2312,25 @@ def round_(input, **kwargs):
     if kernel is None:
         return P_round_(input)
     return kernel(ks, input)
+
+
+def row_stack(tensors, *, out=None):
+    """aten::row_stack, aten::row_stack.out"""
+    if out is not None:
+        return op_row_stack__out(tensors, out=out)
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::row_stack', 'tensors', tensors)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_row_stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::row_stack', (tensors,))
+    return kernel(ks, tensors)
 
 
 def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
@@ -1849,11 +2552,27 @@ def replication_pad3d(input, padding, *, out=None):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
+    _reshape_alias = op__reshape_alias
+
     rad2deg = op_rad2deg
 
     rad2deg_ = op_rad2deg_
 
-    random_ = op_random___from
+    def random_(self, *args, **kwargs):
+        if args or kwargs:
+            return P_random_(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_random_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_random_(self)
+        return kernel(ks, self, None)
+
+    ravel = op_ravel
 
     reciprocal = op_reciprocal
 
@@ -1900,19 +2619,30 @@ class methods:
             return op_repeat(self, spread(repeats), **kwargs)
         return op_repeat(self, **kwargs)
 
+    def repeat_interleave(self, *args, **kwargs):
+        return P_repeat_interleave(self, *args, **kwargs)
+
     def reshape(self, *shape, **kwargs):
         if shape:
             return op_reshape(self, spread(shape), **kwargs)
         return op_reshape(self, **kwargs)
+
+    reshape_as = op_reshape_as
 
     def resize_(self, *size, **kwargs):
         if size:
             return op_resize_(self, spread(size), **kwargs)
         return op_resize_(self, **kwargs)
 
+    resize_as_ = op_resize_as_
+
     resolve_conj = op_resolve_conj
 
     resolve_neg = op_resolve_neg
+
+    roll = op_roll
+
+    rot90 = op_rot90
 
     def round(self, **kwargs):
         if kwargs:
@@ -2125,14 +2855,52 @@ OPERATORS = {
         ('aten::repeat(Tensor self, SymInt[] repeats) -> Tensor', op_repeat, K_repeat, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.shaping:repeat'),)),
         ('aten::repeat.out(Tensor self, SymInt[] repeats, *, Tensor(a!) out) -> Tensor(a!)', op_repeat__out, K_repeat__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::repeat'),)),
     ),
+    'ravel': (
+        ('aten::ravel(Tensor(a) self) -> Tensor(a)', op_ravel, K_ravel, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:ravel'),)),
+    ),
+    'reshape_as': (
+        ('aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)', op_reshape_as, K_reshape_as, (), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:reshape_as'),)),
+    ),
+    '_reshape_alias': (
+        ('aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)', op__reshape_alias, K__reshape_alias, (), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:reshape_alias'),)),
+    ),
+    '_reshape_alias_copy': (
+        ('aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor', op__reshape_alias_copy, K__reshape_alias_copy, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:reshape_alias_copy'),)),
+        ('aten::_reshape_alias_copy.out(Tensor self, SymInt[] size, SymInt[] stride, *, Tensor(a!) out) -> Tensor(a!)', op__reshape_alias_copy__out, K__reshape_alias_copy__out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_reshape_alias_copy'),)),
+    ),
+    'row_stack': (
+        ('aten::row_stack(Tensor[] tensors) -> Tensor', op_row_stack, K_row_stack, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.stacks:vstack'),)),
+        ('aten::row_stack.out(Tensor[] tensors, *, Tensor(a!) out) -> Tensor(a!)', op_row_stack__out, K_row_stack__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::row_stack'),)),
+    ),
+    'roll': (
+        ('aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor', op_roll, K_roll, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:roll'),)),
+        ('aten::roll.out(Tensor self, SymInt[1] shifts, int[1] dims=[], *, Tensor(a!) out) -> Tensor(a!)', op_roll__out, K_roll__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::roll'),)),
+    ),
+    'rot90': (
+        ('aten::rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor', op_rot90, K_rot90, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:rot90'),)),
+        ('aten::rot90.out(Tensor self, int k=1, int[] dims=[0,1], *, Tensor(a!) out) -> Tensor(a!)', op_rot90__out, K_rot90__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::rot90'),)),
+    ),
+    'repeat_interleave': (
+        ('aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor', op_repeat_interleave__Tensor, K_repeat_interleave__Tensor, ('dynamic_output_shape',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.grids:repeat_interleave'),)),
+        ('aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor', op_repeat_interleave__self_Tensor, K_repeat_interleave__self_Tensor, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:repeat_interleave_Tensor'),)),
+        ('aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor', op_repeat_interleave__self_int, K_repeat_interleave__self_int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.grids:repeat_interleave_int'),)),
+        ('aten::repeat_interleave.Tensor_out(Tensor repeats, *, SymInt? output_size=None, Tensor(a!) out) -> Tensor(a!)', op_repeat_interleave__Tensor_out, K_repeat_interleave__Tensor_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::repeat_interleave.Tensor'),)),
+    ),
     'resize_': (
         ('aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)', op_resize_, K_resize_, ('inplace_view',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:resize_'),)),
     ),
+    'resize_as_': (
+        ('aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)', op_resize_as_, K_resize_as_, ('inplace_view',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:resize_as_'),)),
+    ),
     'rand_like': (
         ('aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_rand_like, K_rand_like, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:rand_like'),)),
+        ('aten::rand_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_rand_like__generator, K_rand_like__generator, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:rand_like'),)),
+        ('aten::rand_like.generator_out(Tensor self, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_rand_like__generator_out, K_rand_like__generator_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::rand_like.generator'),)),
     ),
     'randn_like': (
         ('aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randn_like, K_randn_like, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randn_like'),)),
+        ('aten::randn_like.generator(Tensor self, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randn_like__generator, K_randn_like__generator, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randn_like'),)),
+        ('aten::randn_like.generator_out(Tensor self, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_randn_like__generator_out, K_randn_like__generator_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::randn_like.generator'),)),
     ),
     'rand': (
         ('aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_rand, K_rand, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:rand'),)),
@@ -2159,10 +2927,30 @@ OPERATORS = {
     ),
     'random_': (
         ('aten::random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)', op_random___from, K_random___from, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:random_from_'),)),
+        ('aten::random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)', op_random_, K_random_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:random_'),)),
+        ('aten::random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)', op_random___to, K_random___to, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:random_to_'),)),
+    ),
+    'randint_like': (
+        ('aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randint_like, K_randint_like, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),)),
+        ('aten::randint_like.generator(Tensor self, SymInt high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randint_like__generator, K_randint_like__generator, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),)),
+        ('aten::randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randint_like__Tensor, K_randint_like__Tensor, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),)),
+        ('aten::randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randint_like__Tensor_generator, K_randint_like__Tensor_generator, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like'),)),
+        ('aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randint_like__low_dtype, K_randint_like__low_dtype, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like_low'),)),
+        ('aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor', op_randint_like__low_generator_dtype, K_randint_like__low_generator_dtype, ('nondeterministic_seeded',), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.random:randint_like_low'),)),
+        ('aten::randint_like.out(Tensor self, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_randint_like__out, K_randint_like__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::randint_like'),)),
+        ('aten::randint_like.generator_out(Tensor self, SymInt high, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_randint_like__generator_out, K_randint_like__generator_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::randint_like.generator'),)),
+        ('aten::randint_like.Tensor_out(Tensor self, Tensor high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_randint_like__Tensor_out, K_randint_like__Tensor_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::randint_like.Tensor'),)),
+        ('aten::randint_like.Tensor_generator_out(Tensor self, Tensor high, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_randint_like__Tensor_generator_out, K_randint_like__Tensor_generator_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::randint_like.Tensor_generator'),)),
+        ('aten::randint_like.low_dtype_out(Tensor self, SymInt low, SymInt high, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_randint_like__low_dtype_out, K_randint_like__low_dtype_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::randint_like.low_dtype'),)),
+        ('aten::randint_like.low_generator_dtype_out(Tensor self, SymInt low, SymInt high, *, Generator? generator, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)', op_randint_like__low_generator_dtype_out, K_randint_like__low_generator_dtype_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::randint_like.low_generator_dtype'),)),
     ),
     'random': (
         ('aten::random.from_out(Tensor self, int from, int? to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_random__from_out, K_random__from_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::random.from'),)),
         ('aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor', op_random__from, K_random__from, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::random_.from'),)),
+        ('aten::random.out(Tensor self, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_random__out, K_random__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::random'),)),
+        ('aten::random(Tensor self, *, Generator? generator=None) -> Tensor', op_random, K_random, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::random_'),)),
+        ('aten::random.to_out(Tensor self, int to, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_random__to_out, K_random__to_out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::random.to'),)),
+        ('aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor', op_random__to, K_random__to, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::random_.to'),)),
     ),
 }
 
@@ -2175,9 +2963,11 @@ FUNCTIONS = {
         'rand': rand,
         'rand_like': rand_like,
         'randint': randint,
+        'randint_like': randint_like,
         'randn': randn,
         'randn_like': randn_like,
         'randperm': randperm,
+        'ravel': ravel,
         'real': real,
         'reciprocal': reciprocal,
         'reciprocal_': reciprocal_,
@@ -2185,7 +2975,9 @@ FUNCTIONS = {
         'relu_': relu_,
         'remainder': remainder,
         'renorm': renorm,
+        'repeat_interleave': repeat_interleave,
         'reshape': reshape,
+        'resize_as_': resize_as_,
         'resolve_conj': resolve_conj,
         'resolve_neg': resolve_neg,
         'rms_norm': rms_norm,
@@ -2193,8 +2985,11 @@ FUNCTIONS = {
         'rnn_relu_cell': rnn_relu_cell,
         'rnn_tanh': rnn_tanh,
         'rnn_tanh_cell': rnn_tanh_cell,
+        'roll': roll,
+        'rot90': rot90,
         'round': round,
         'round_': round_,
+        'row_stack': row_stack,
         'rrelu': rrelu,
         'rrelu_': rrelu_,
         'rsqrt': rsqrt,

@@ -12,15 +12,18 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
     as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, check_options, out_tuple, packet, with_requires_grad,
+    NUMBERS, all_ints, binary, check_options, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_scatter = packet('aten', 'scatter')
 P_searchsorted = packet('aten', 'searchsorted')
 P_sort = packet('aten', 'sort')
+P_split = packet('aten', 'split')
 P_squeeze = packet('aten', 'squeeze')
+P_squeeze_copy = packet('aten', 'squeeze_copy')
 P_std = packet('aten', 'std')
 P_std_mean = packet('aten', 'std_mean')
 P_stft = packet('aten', 'stft')
@@ -28,8 +31,16 @@ P_sub = packet('aten', 'sub')
 P_subtract = packet('aten', 'subtract')
 P_sum = packet('aten', 'sum')
 P_scatter_ = packet('aten', 'scatter_')
+P_squeeze_ = packet('aten', 'squeeze_')
 P_sub_ = packet('aten', 'sub_')
 P_subtract_ = packet('aten', 'subtract_')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_slogdet = return_type('slogdet', ('sign', 'logabsdet'))
+R_sort = return_type('sort', ('values', 'indices'))
+R_svd = return_type('svd', ('U', 'S', 'V'))
 
 K_sqrt = {}
 def op_sqrt(self):
@@ -1330,6 +1341,329 @@ def op_split_with_sizes(self, split_sizes, dim=0):
         return miss('aten::split_with_sizes', (self, split_sizes, dim))
     return kernel(ks, self, split_sizes, dim)
 
+K_swapaxes = {}
+def op_swapaxes(self, axis0, axis1):
+    if axis0.__class__ is not int: axis0 = as_int('aten::swapaxes', 'axis0', axis0)
+    if axis1.__class__ is not int: axis1 = as_int('aten::swapaxes', 'axis1', axis1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapaxes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapaxes', (self, axis0, axis1))
+    return kernel(ks, self, axis0, axis1)
+
+K_swapdims = {}
+def op_swapdims(self, dim0, dim1):
+    if dim0.__class__ is not int: dim0 = as_int('aten::swapdims', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::swapdims', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapdims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapdims', (self, dim0, dim1))
+    return kernel(ks, self, dim0, dim1)
+
+K_split__sizes = {}
+def op_split__sizes(self, split_size, dim=0):
+    split_size = as_ints('aten::split.sizes', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split.sizes', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split__sizes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split.sizes', (self, split_size, dim))
+    return kernel(ks, self, split_size, dim)
+
+K_sum_to_size = {}
+def op_sum_to_size(self, size):
+    size = as_ints('aten::sum_to_size', 'size', size)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sum_to_size[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sum_to_size', (self, size))
+    return kernel(ks, self, size)
+
+K_select_copy__int = {}
+def op_select_copy__int(self, dim, index):
+    if dim.__class__ is not int: dim = as_int('aten::select_copy.int', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_copy.int', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_copy.int', (self, dim, index))
+    return kernel(ks, self, dim, index)
+
+K_slice_copy__Tensor = {}
+def op_slice_copy__Tensor(self, dim=0, start=None, end=None, step=1):
+    if dim.__class__ is not int: dim = as_int('aten::slice_copy.Tensor', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_copy.Tensor', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_copy.Tensor', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_copy.Tensor', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_copy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_copy.Tensor', (self, dim, start, end, step))
+    return kernel(ks, self, dim, start, end, step)
+
+K_squeeze_copy = {}
+def op_squeeze_copy(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy', (self,))
+    return kernel(ks, self)
+
+K_squeeze_copy__dim = {}
+def op_squeeze_copy__dim(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::squeeze_copy.dim', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dim', (self, dim))
+    return kernel(ks, self, dim)
+
+K_squeeze_copy__dims = {}
+def op_squeeze_copy__dims(self, dim):
+    dim = as_ints('aten::squeeze_copy.dims', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dims', (self, dim))
+    return kernel(ks, self, dim)
+
+K_split_copy__Tensor = {}
+def op_split_copy__Tensor(self, split_size, dim=0):
+    if split_size.__class__ is not int: split_size = as_int('aten::split_copy.Tensor', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split_copy.Tensor', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_copy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_copy.Tensor', (self, split_size, dim))
+    return kernel(ks, self, split_size, dim)
+
+K_split_with_sizes_copy = {}
+def op_split_with_sizes_copy(self, split_sizes, dim=0):
+    split_sizes = as_ints('aten::split_with_sizes_copy', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::split_with_sizes_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_with_sizes_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_with_sizes_copy', (self, split_sizes, dim))
+    return kernel(ks, self, split_sizes, dim)
+
+K_slice_scatter = {}
+def op_slice_scatter(self, src, dim=0, start=None, end=None, step=1):
+    if dim.__class__ is not int: dim = as_int('aten::slice_scatter', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_scatter', (self, src, dim, start, end, step))
+    return kernel(ks, self, src, dim, start, end, step)
+
+K_select_scatter = {}
+def op_select_scatter(self, src, dim, index):
+    if dim.__class__ is not int: dim = as_int('aten::select_scatter', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_scatter', (self, src, dim, index))
+    return kernel(ks, self, src, dim, index)
+
+K_squeeze_ = {}
+def op_squeeze_(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_', (self,))
+    return kernel(ks, self)
+
+K_squeeze___dim = {}
+def op_squeeze___dim(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::squeeze_.dim', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze___dim[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_.dim', (self, dim))
+    return kernel(ks, self, dim)
+
+K_squeeze___dims = {}
+def op_squeeze___dims(self, dim):
+    dim = as_ints('aten::squeeze_.dims', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze___dims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_.dims', (self, dim))
+    return kernel(ks, self, dim)
+
+K_swapaxes_ = {}
+def op_swapaxes_(self, axis0, axis1):
+    if axis0.__class__ is not int: axis0 = as_int('aten::swapaxes_', 'axis0', axis0)
+    if axis1.__class__ is not int: axis1 = as_int('aten::swapaxes_', 'axis1', axis1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapaxes_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapaxes_', (self, axis0, axis1))
+    return kernel(ks, self, axis0, axis1)
+
+K_swapdims_ = {}
+def op_swapdims_(self, dim0, dim1):
+    if dim0.__class__ is not int: dim0 = as_int('aten::swapdims_', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::swapdims_', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapdims_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapdims_', (self, dim0, dim1))
+    return kernel(ks, self, dim0, dim1)
+
+K__stack = {}
+def op__stack(tensors, dim=0):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_stack', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_stack', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = 0
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__stack[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_stack', (tensors, dim))
+    return kernel(ks, tensors, dim)
+
+K_sym_size__int = {}
+def op_sym_size__int(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::sym_size.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_size__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_size.int', (self, dim))
+    return kernel(ks, self, dim)
+
+K_sym_stride__int = {}
+def op_sym_stride__int(self, dim):
+    if dim.__class__ is not int: dim = as_int('aten::sym_stride.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_stride__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_stride.int', (self, dim))
+    return kernel(ks, self, dim)
+
+K_sym_numel = {}
+def op_sym_numel(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_numel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_numel', (self,))
+    return kernel(ks, self)
+
 K_scatter__src = {}
 def op_scatter__src(self, dim, index, src):
     if dim.__class__ is not int: dim = as_int('aten::scatter.src', 'dim', dim)
@@ -1610,6 +1944,116 @@ def op_searchsorted__Scalar(sorted_sequence, self, *, out_int32=False, right=Fal
         return miss('aten::searchsorted.Scalar', (sorted_sequence, self, out_int32, right, side, sorter))
     return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter)
 
+K_scatter_reduce__two = {}
+def op_scatter_reduce__two(self, dim, index, src, reduce, *, include_self=True):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce__two[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce.two', (self, dim, index, src, reduce, include_self))
+    return kernel(ks, self, dim, index, src, reduce, include_self)
+
+K_scatter_reduce___two = {}
+def op_scatter_reduce___two(self, dim, index, src, reduce, *, include_self=True):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce_.two', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce_.two', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce_.two', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce___two[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce_.two', (self, dim, index, src, reduce, include_self))
+    return kernel(ks, self, dim, index, src, reduce, include_self)
+
+K_scatter_reduce__two_out = {}
+def op_scatter_reduce__two_out(self, dim, index, src, reduce, *, include_self=True, out):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two_out', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two_out', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two_out', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce__two_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce.two_out', (self, dim, index, src, reduce, include_self, out))
+    return kernel(ks, self, dim, index, src, reduce, include_self, out)
+
+K_scatter__reduce = {}
+def op_scatter__reduce(self, dim, index, src, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.reduce', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.reduce', (self, dim, index, src, reduce))
+    return kernel(ks, self, dim, index, src, reduce)
+
+K_scatter___reduce = {}
+def op_scatter___reduce(self, dim, index, src, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_.reduce', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_.reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter___reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_.reduce', (self, dim, index, src, reduce))
+    return kernel(ks, self, dim, index, src, reduce)
+
+K_scatter__value_reduce = {}
+def op_scatter__value_reduce(self, dim, index, value, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.value_reduce', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter.value_reduce', 'value', value)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.value_reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__value_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.value_reduce', (self, dim, index, value, reduce))
+    return kernel(ks, self, dim, index, value, reduce)
+
+K_scatter___value_reduce = {}
+def op_scatter___value_reduce(self, dim, index, value, *, reduce):
+    if dim.__class__ is not int: dim = as_int('aten::scatter_.value_reduce', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter_.value_reduce', 'value', value)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_.value_reduce', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter___value_reduce[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_.value_reduce', (self, dim, index, value, reduce))
+    return kernel(ks, self, dim, index, value, reduce)
+
 K_scalar_tensor = {}
 def op_scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None):
     if s.__class__ is not int and s.__class__ is not float: s = as_scalar('aten::scalar_tensor', 's', s)
@@ -1743,6 +2187,164 @@ def op_soft_margin_loss__out(self, target, reduction=1, *, out):
         return miss('aten::soft_margin_loss.out', (self, target, reduction, out))
     return kernel(ks, self, target, reduction, out)
 
+K_select_copy__int_out = {}
+def op_select_copy__int_out(self, dim, index, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::select_copy.int_out', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_copy.int_out', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_copy__int_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_copy.int_out', (self, dim, index, out))
+    return kernel(ks, self, dim, index, out)
+
+K_slice_copy__Tensor_out = {}
+def op_slice_copy__Tensor_out(self, dim=0, start=None, end=None, step=1, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::slice_copy.Tensor_out', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_copy.Tensor_out', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_copy.Tensor_out', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_copy.Tensor_out', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_copy__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_copy.Tensor_out', (self, dim, start, end, step, out))
+    return kernel(ks, self, dim, start, end, step, out)
+
+K_squeeze_copy__out = {}
+def op_squeeze_copy__out(self, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.out', (self, out))
+    return kernel(ks, self, out)
+
+K_squeeze_copy__dim_out = {}
+def op_squeeze_copy__dim_out(self, dim, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::squeeze_copy.dim_out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dim_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dim_out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_squeeze_copy__dims_out = {}
+def op_squeeze_copy__dims_out(self, dim, *, out):
+    dim = as_ints('aten::squeeze_copy.dims_out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy__dims_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::squeeze_copy.dims_out', (self, dim, out))
+    return kernel(ks, self, dim, out)
+
+K_split_copy__Tensor_out = {}
+def op_split_copy__Tensor_out(self, split_size, dim=0, *, out):
+    if split_size.__class__ is not int: split_size = as_int('aten::split_copy.Tensor_out', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split_copy.Tensor_out', 'dim', dim)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::split_copy.Tensor_out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_copy__Tensor_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_copy.Tensor_out', (self, split_size, dim, out))
+    return kernel(ks, self, split_size, dim, out)
+
+K_split_with_sizes_copy__out = {}
+def op_split_with_sizes_copy__out(self, split_sizes, dim=0, *, out):
+    split_sizes = as_ints('aten::split_with_sizes_copy.out', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::split_with_sizes_copy.out', 'dim', dim)
+    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::split_with_sizes_copy.out', 'out', out)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        for each in out:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_with_sizes_copy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_with_sizes_copy.out', (self, split_sizes, dim, out))
+    return kernel(ks, self, split_sizes, dim, out)
+
+K_slice_scatter__out = {}
+def op_slice_scatter__out(self, src, dim=0, start=None, end=None, step=1, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::slice_scatter.out', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter.out', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter.out', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_scatter.out', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_scatter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_scatter.out', (self, src, dim, start, end, step, out))
+    return kernel(ks, self, src, dim, start, end, step, out)
+
+K_select_scatter__out = {}
+def op_select_scatter__out(self, src, dim, index, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::select_scatter.out', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_scatter.out', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = self.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_scatter__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_scatter.out', (self, src, dim, index, out))
+    return kernel(ks, self, src, dim, index, out)
+
+K__stack__out = {}
+def op__stack__out(tensors, dim=0, *, out):
+    if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::_stack.out', 'tensors', tensors)
+    if dim.__class__ is not int: dim = as_int('aten::_stack.out', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = out.keys
+        for each in tensors:
+            ks |= each.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__stack__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_stack.out', (tensors, dim, out))
+    return kernel(ks, tensors, dim, out)
+
 K_searchsorted__Scalar_out = {}
 def op_searchsorted__Scalar_out(sorted_sequence, self, *, out_int32=False, right=False, side=None, sorter=None, out):
     if self.__class__ is not int and self.__class__ is not float: self = as_scalar('aten::searchsorted.Scalar_out', 'self', self)
@@ -1761,6 +2363,37 @@ def op_searchsorted__Scalar_out(sorted_sequence, self, *, out_int32=False, right
     if kernel is None:
         return miss('aten::searchsorted.Scalar_out', (sorted_sequence, self, out_int32, right, side, sorter, out))
     return kernel(ks, sorted_sequence, self, out_int32, right, side, sorter, out)
+
+K_scatter__reduce_out = {}
+def op_scatter__reduce_out(self, dim, index, src, *, reduce, out):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.reduce_out', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.reduce_out', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | src.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__reduce_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.reduce_out', (self, dim, index, src, reduce, out))
+    return kernel(ks, self, dim, index, src, reduce, out)
+
+K_scatter__value_reduce_out = {}
+def op_scatter__value_reduce_out(self, dim, index, value, *, reduce, out):
+    if dim.__class__ is not int: dim = as_int('aten::scatter.value_reduce_out', 'dim', dim)
+    if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::scatter.value_reduce_out', 'value', value)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter.value_reduce_out', 'reduce', reduce)
+    state = DISPATCH()
+    try:
+        ks = self.keys | index.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter__value_reduce_out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter.value_reduce_out', (self, dim, index, value, reduce, out))
+    return kernel(ks, self, dim, index, value, reduce, out)
 
 K_scalar_tensor__out = {}
 def op_scalar_tensor__out(s, *, out):
@@ -1799,7 +2432,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, o
 
 
 def scatter(*args, **kwargs):
-    """aten::scatter.src, aten::scatter.value, aten::scatter.src_out, aten::scatter.value_out"""
+    """aten::scatter.src and 7 other overloads"""
     if kwargs:
         if "input" in kwargs:
             kwargs["self"] = kwargs.pop("input")
@@ -1823,6 +2456,25 @@ def scatter_add(input, dim, index, src, *, out=None):
     if kernel is None:
         return miss('aten::scatter_add', (input, dim, index, src))
     return kernel(ks, input, dim, index, src)
+
+
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+    """aten::scatter_reduce.two, aten::scatter_reduce.two_out"""
+    if out is not None:
+        return op_scatter_reduce__two_out(input, dim, index, src, reduce, include_self=include_self, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two', 'dim', dim)
+    if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two', 'reduce', reduce)
+    if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
+    state = DISPATCH()
+    try:
+        ks = input.keys | index.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_scatter_reduce__two[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::scatter_reduce.two', (input, dim, index, src, reduce, include_self))
+    return kernel(ks, input, dim, index, src, reduce, include_self)
 
 
 def searchsorted(sorted_sequence, input, **kwargs):
@@ -1883,6 +2535,42 @@ def select(input, dim, index):
     if kernel is None:
         return miss('aten::select.int', (input, dim, index))
     return kernel(ks, input, dim, index)
+
+
+def select_copy(input, dim, index, *, out=None):
+    """aten::select_copy.int, aten::select_copy.int_out"""
+    if out is not None:
+        return op_select_copy__int_out(input, dim, index, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::select_copy.int', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_copy.int', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_copy__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_copy.int', (input, dim, index))
+    return kernel(ks, input, dim, index)
+
+
+def select_scatter(input, src, dim, index, *, out=None):
+    """aten::select_scatter, aten::select_scatter.out"""
+    if out is not None:
+        return op_select_scatter__out(input, src, dim, index, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::select_scatter', 'dim', dim)
+    if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_select_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::select_scatter', (input, src, dim, index))
+    return kernel(ks, input, src, dim, index)
 
 
 def selu(input):
@@ -2099,11 +2787,51 @@ def slice(input, dim=0, start=None, end=None, step=1):
     return kernel(ks, input, dim, start, end, step)
 
 
+def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None):
+    """aten::slice_copy.Tensor, aten::slice_copy.Tensor_out"""
+    if out is not None:
+        return op_slice_copy__Tensor_out(input, dim, start, end, step, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::slice_copy.Tensor', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_copy.Tensor', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_copy.Tensor', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_copy.Tensor', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_copy__Tensor[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_copy.Tensor', (input, dim, start, end, step))
+    return kernel(ks, input, dim, start, end, step)
+
+
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
+    """aten::slice_scatter, aten::slice_scatter.out"""
+    if out is not None:
+        return op_slice_scatter__out(input, src, dim, start, end, step, out=out)
+    if dim.__class__ is not int: dim = as_int('aten::slice_scatter', 'dim', dim)
+    if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter', 'start', start)
+    if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter', 'end', end)
+    if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
+    state = DISPATCH()
+    try:
+        ks = input.keys | src.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_slice_scatter[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::slice_scatter', (input, src, dim, start, end, step))
+    return kernel(ks, input, src, dim, start, end, step)
+
+
 def slogdet(input, *, out=None):
     """aten::slogdet, aten::slogdet.out"""
     if out is not None:
         sign, logabsdet = out_tuple('aten::slogdet.out', out, 2)
-        return op_slogdet__out(input, sign=sign, logabsdet=logabsdet)
+        return new_tuple(R_slogdet, op_slogdet__out(input, sign=sign, logabsdet=logabsdet))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2112,8 +2840,8 @@ def slogdet(input, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::slogdet', (input,))
-    return kernel(ks, input)
+        return new_tuple(R_slogdet, miss('aten::slogdet', (input,)))
+    return new_tuple(R_slogdet, kernel(ks, input))
 
 
 def softmax(input, dim, dtype=None, *, out=None):
@@ -2143,22 +2871,32 @@ def sort(*args, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["values"], kwargs["indices"] = out_tuple('aten::sort.values_stable', kwargs.pop("out"), 2)
-    return P_sort(*args, **kwargs)
+    return new_tuple(R_sort, P_sort(*args, **kwargs))
 
 
-def split(input, split_size, dim=0):
-    """aten::split.Tensor"""
-    if split_size.__class__ is not int: split_size = as_int('aten::split.Tensor', 'split_size', split_size)
-    if dim.__class__ is not int: dim = as_int('aten::split.Tensor', 'dim', dim)
+def split(*args, **kwargs):
+    """aten::split.Tensor, aten::split.sizes"""
+    if kwargs:
+        if "input" in kwargs:
+            kwargs["self"] = kwargs.pop("input")
+    return P_split(*args, **kwargs)
+
+
+def split_copy(input, split_size, dim=0, *, out=None):
+    """aten::split_copy.Tensor, aten::split_copy.Tensor_out"""
+    if out is not None:
+        return op_split_copy__Tensor_out(input, split_size, dim, out=out)
+    if split_size.__class__ is not int: split_size = as_int('aten::split_copy.Tensor', 'split_size', split_size)
+    if dim.__class__ is not int: dim = as_int('aten::split_copy.Tensor', 'dim', dim)
     state = DISPATCH()
     try:
         ks = input.keys
         if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_split__Tensor[ks]
+        kernel = K_split_copy__Tensor[ks]
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::split.Tensor', (input, split_size, dim))
+        return miss('aten::split_copy.Tensor', (input, split_size, dim))
     return kernel(ks, input, split_size, dim)
 
 
@@ -2175,6 +2913,24 @@ def split_with_sizes(input, split_sizes, dim=0):
         kernel = None
     if kernel is None:
         return miss('aten::split_with_sizes', (input, split_sizes, dim))
+    return kernel(ks, input, split_sizes, dim)
+
+
+def split_with_sizes_copy(input, split_sizes, dim=0, *, out=None):
+    """aten::split_with_sizes_copy, aten::split_with_sizes_copy.out"""
+    if out is not None:
+        return op_split_with_sizes_copy__out(input, split_sizes, dim, out=out)
+    split_sizes = as_ints('aten::split_with_sizes_copy', 'split_sizes', split_sizes)
+    if dim.__class__ is not int: dim = as_int('aten::split_with_sizes_copy', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_split_with_sizes_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::split_with_sizes_copy', (input, split_sizes, dim))
     return kernel(ks, input, split_sizes, dim)
 
 
@@ -2251,6 +3007,24 @@ def squeeze(input, *args, **kwargs):
         kernel = None
     if kernel is None:
         return P_squeeze(input)
+    return kernel(ks, input)
+
+
+def squeeze_copy(input, *args, **kwargs):
+    """aten::squeeze_copy and 5 other overloads"""
+    if args or kwargs:
+        if kwargs.get("out", 0) is None:
+            del kwargs["out"]
+        return P_squeeze_copy(input, *args, **kwargs)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_squeeze_copy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return P_squeeze_copy(input)
     return kernel(ks, input)
 
 
@@ -2362,7 +3136,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     """aten::svd, aten::svd.U"""
     if out is not None:
         U, S, V = out_tuple('aten::svd.U', out, 3)
-        return op_svd__U(input, some, compute_uv, U=U, S=S, V=V)
+        return new_tuple(R_svd, op_svd__U(input, some, compute_uv, U=U, S=S, V=V))
     if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
     if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
     state = DISPATCH()
@@ -2373,8 +3147,84 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::svd', (input, some, compute_uv))
-    return kernel(ks, input, some, compute_uv)
+        return new_tuple(R_svd, miss('aten::svd', (input, some, compute_uv)))
+    return new_tuple(R_svd, kernel(ks, input, some, compute_uv))
+
+
+def swapaxes(input, axis0, axis1):
+    """aten::swapaxes"""
+    if axis0.__class__ is not int: axis0 = as_int('aten::swapaxes', 'axis0', axis0)
+    if axis1.__class__ is not int: axis1 = as_int('aten::swapaxes', 'axis1', axis1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapaxes[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapaxes', (input, axis0, axis1))
+    return kernel(ks, input, axis0, axis1)
+
+
+def swapdims(input, dim0, dim1):
+    """aten::swapdims"""
+    if dim0.__class__ is not int: dim0 = as_int('aten::swapdims', 'dim0', dim0)
+    if dim1.__class__ is not int: dim1 = as_int('aten::swapdims', 'dim1', dim1)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_swapdims[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::swapdims', (input, dim0, dim1))
+    return kernel(ks, input, dim0, dim1)
+
+
+def sym_numel(input):
+    """aten::sym_numel"""
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_numel[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_numel', (input,))
+    return kernel(ks, input)
+
+
+def sym_size(input, dim):
+    """aten::sym_size.int"""
+    if dim.__class__ is not int: dim = as_int('aten::sym_size.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_size__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_size.int', (input, dim))
+    return kernel(ks, input, dim)
+
+
+def sym_stride(input, dim):
+    """aten::sym_stride.int"""
+    if dim.__class__ is not int: dim = as_int('aten::sym_stride.int', 'dim', dim)
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_stride__int[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_stride.int', (input, dim))
+    return kernel(ks, input, dim)
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False):
@@ -2510,7 +3360,13 @@ class methods:
 
     scatter_add_ = op_scatter_add_
 
+    scatter_reduce = op_scatter_reduce__two
+
+    scatter_reduce_ = op_scatter_reduce___two
+
     select = op_select__int
+
+    select_scatter = op_select_scatter
 
     sgn = op_sgn
 
@@ -2540,14 +3396,27 @@ class methods:
 
     slice = op_slice__Tensor
 
-    slogdet = op_slogdet
+    slice_scatter = op_slice_scatter
+
+    def slogdet(self):
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_slogdet[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_slogdet, miss('aten::slogdet', (self,)))
+        return new_tuple(R_slogdet, kernel(ks, self))
 
     softmax = op_softmax__int
 
     def sort(self, *args, **kwargs):
-        return P_sort(self, *args, **kwargs)
+        return new_tuple(R_sort, P_sort(self, *args, **kwargs))
 
-    split = op_split__Tensor
+    def split(self, *args, **kwargs):
+        return P_split(self, *args, **kwargs)
 
     split_with_sizes = op_split_with_sizes
 
@@ -2573,6 +3442,22 @@ class methods:
             kernel = None
         if kernel is None:
             return P_squeeze(self)
+        return kernel(ks, self)
+
+    def squeeze_(self, *args, **kwargs):
+        if args or kwargs:
+            if len(args) > 0 and all_ints(args):
+                args = (args,)
+            return P_squeeze_(self, *args, **kwargs)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_squeeze_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return P_squeeze_(self)
         return kernel(ks, self)
 
     def std(self, *args, **kwargs):
@@ -2655,7 +3540,32 @@ class methods:
             return P_sum(self)
         return kernel(ks, self, None)
 
-    svd = op_svd
+    def sum_to_size(self, *size, **kwargs):
+        if size:
+            return op_sum_to_size(self, spread(size), **kwargs)
+        return op_sum_to_size(self, **kwargs)
+
+    def svd(self, some=True, compute_uv=True):
+        if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
+        if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_svd[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_svd, miss('aten::svd', (self, some, compute_uv)))
+        return new_tuple(R_svd, kernel(ks, self, some, compute_uv))
+
+    swapaxes = op_swapaxes
+
+    swapaxes_ = op_swapaxes_
+
+    swapdims = op_swapdims
+
+    swapdims_ = op_swapdims_
 
     def __sub__(self, other):
         if other.__class__ is not self.__class__ and other.__class__ in NUMBERS:
@@ -2884,19 +3794,91 @@ OPERATORS = {
     ),
     'split': (
         ('aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]', op_split__Tensor, K_split__Tensor, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:split_Tensor'),)),
+        ('aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]', op_split__sizes, K_split__sizes, (), True, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:split_sizes'),)),
     ),
     'split_with_sizes': (
         ('aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]', op_split_with_sizes, K_split_with_sizes, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:split_with_sizes'),)),
+    ),
+    'swapaxes': (
+        ('aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)', op_swapaxes, K_swapaxes, (), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped'),)),
+    ),
+    'swapdims': (
+        ('aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)', op_swapdims, K_swapdims, (), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped'),)),
+    ),
+    'sum_to_size': (
+        ('aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor', op_sum_to_size, K_sum_to_size, (), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:sum_to_size'),)),
+    ),
+    'select_copy': (
+        ('aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor', op_select_copy__int, K_select_copy__int, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:select_copy'),)),
+        ('aten::select_copy.int_out(Tensor self, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)', op_select_copy__int_out, K_select_copy__int_out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::select_copy.int'),)),
+    ),
+    'slice_copy': (
+        ('aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor', op_slice_copy__Tensor, K_slice_copy__Tensor, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:slice_copy'),)),
+        ('aten::slice_copy.Tensor_out(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) out) -> Tensor(a!)', op_slice_copy__Tensor_out, K_slice_copy__Tensor_out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::slice_copy.Tensor'),)),
+    ),
+    'squeeze_copy': (
+        ('aten::squeeze_copy(Tensor self) -> Tensor', op_squeeze_copy, K_squeeze_copy, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:squeeze_copy'),)),
+        ('aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor', op_squeeze_copy__dim, K_squeeze_copy__dim, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:squeeze_copy_dim'),)),
+        ('aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor', op_squeeze_copy__dims, K_squeeze_copy__dims, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:squeeze_copy_dims'),)),
+        ('aten::squeeze_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_squeeze_copy__out, K_squeeze_copy__out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::squeeze_copy'),)),
+        ('aten::squeeze_copy.dim_out(Tensor self, int dim, *, Tensor(a!) out) -> Tensor(a!)', op_squeeze_copy__dim_out, K_squeeze_copy__dim_out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::squeeze_copy.dim'),)),
+        ('aten::squeeze_copy.dims_out(Tensor self, int[] dim, *, Tensor(a!) out) -> Tensor(a!)', op_squeeze_copy__dims_out, K_squeeze_copy__dims_out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::squeeze_copy.dims'),)),
+    ),
+    'split_copy': (
+        ('aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]', op_split_copy__Tensor, K_split_copy__Tensor, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:split_copy'),)),
+        ('aten::split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()', op_split_copy__Tensor_out, K_split_copy__Tensor_out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::split_copy.Tensor'),)),
+    ),
+    'split_with_sizes_copy': (
+        ('aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]', op_split_with_sizes_copy, K_split_with_sizes_copy, ('view_copy',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.view_copies:split_with_sizes_copy'),)),
+        ('aten::split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()', op_split_with_sizes_copy__out, K_split_with_sizes_copy__out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::split_with_sizes_copy'),)),
+    ),
+    'slice_scatter': (
+        ('aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor', op_slice_scatter, K_slice_scatter, ('core', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'turnout.native.composites.view_copies:slice_scatter'),)),
+        ('aten::slice_scatter.out(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1, *, Tensor(a!) out) -> Tensor(a!)', op_slice_scatter__out, K_slice_scatter__out, ('generated', 'view_copy'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::slice_scatter'),)),
+    ),
+    'select_scatter': (
+        ('aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor', op_select_scatter, K_select_scatter, ('core',), False, False, (('CompositeExplicitAutograd', 'turnout.native.composites.view_copies:select_scatter'),)),
+        ('aten::select_scatter.out(Tensor self, Tensor src, int dim, SymInt index, *, Tensor(a!) out) -> Tensor(a!)', op_select_scatter__out, K_select_scatter__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::select_scatter'),)),
+    ),
+    'squeeze_': (
+        ('aten::squeeze_(Tensor(a!) self) -> Tensor(a!)', op_squeeze_, K_squeeze_, ('inplace_view',), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:squeeze_'),)),
+        ('aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)', op_squeeze___dim, K_squeeze___dim, ('inplace_view',), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:squeeze_dim_'),)),
+        ('aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)', op_squeeze___dims, K_squeeze___dims, ('inplace_view',), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:squeeze_dims_'),)),
+    ),
+    'swapaxes_': (
+        ('aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)', op_swapaxes_, K_swapaxes_, ('inplace_view',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped_'),)),
+    ),
+    'swapdims_': (
+        ('aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)', op_swapdims_, K_swapdims_, ('inplace_view',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:swapped_'),)),
+    ),
+    '_stack': (
+        ('aten::_stack(Tensor[] tensors, int dim=0) -> Tensor', op__stack, K__stack, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:stack'),)),
+        ('aten::_stack.out(Tensor[] tensors, int dim=0, *, Tensor(a!) out) -> Tensor(a!)', op__stack__out, K__stack__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_stack'),)),
+    ),
+    'sym_size': (
+        ('aten::sym_size.int(Tensor self, int dim) -> SymInt', op_sym_size__int, K_sym_size__int, ('core',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_size'),)),
+    ),
+    'sym_stride': (
+        ('aten::sym_stride.int(Tensor self, int dim) -> SymInt', op_sym_stride__int, K_sym_stride__int, ('core',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_stride'),)),
+    ),
+    'sym_numel': (
+        ('aten::sym_numel(Tensor self) -> SymInt', op_sym_numel, K_sym_numel, ('core',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_numel'),)),
     ),
     'scatter': (
         ('aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', op_scatter__src, K_scatter__src, (), True, True, ()),
         ('aten::scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', op_scatter__src_out, K_scatter__src_out, (), True, True, ()),
         ('aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor', op_scatter__value, K_scatter__value, (), True, True, ()),
         ('aten::scatter.value_out(Tensor self, int dim, Tensor index, Scalar value, *, Tensor(a!) out) -> Tensor(a!)', op_scatter__value_out, K_scatter__value_out, (), True, True, ()),
+        ('aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor', op_scatter__reduce, K_scatter__reduce, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_with'),)),
+        ('aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor', op_scatter__value_reduce, K_scatter__value_reduce, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_value_with'),)),
+        ('aten::scatter.reduce_out(Tensor self, int dim, Tensor index, Tensor src, *, str reduce, Tensor(a!) out) -> Tensor(a!)', op_scatter__reduce_out, K_scatter__reduce_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::scatter.reduce'),)),
+        ('aten::scatter.value_reduce_out(Tensor self, int dim, Tensor index, Scalar value, *, str reduce, Tensor(a!) out) -> Tensor(a!)', op_scatter__value_reduce_out, K_scatter__value_reduce_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::scatter.value_reduce'),)),
     ),
     'scatter_': (
         ('aten::scatter_.src(Tensor(a!) self, int dim, Tensor index, Tensor src) -> Tensor(a!)', op_scatter___src, K_scatter___src, (), True, True, ()),
         ('aten::scatter_.value(Tensor(a!) self, int dim, Tensor index, Scalar value) -> Tensor(a!)', op_scatter___value, K_scatter___value, (), True, True, ()),
+        ('aten::scatter_.reduce(Tensor(a!) self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor(a!)', op_scatter___reduce, K_scatter___reduce, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_with_'),)),
+        ('aten::scatter_.value_reduce(Tensor(a!) self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor(a!)', op_scatter___value_reduce, K_scatter___value_reduce, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.scattering:scatter_value_with_'),)),
     ),
     'scatter_add': (
         ('aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', op_scatter_add, K_scatter_add, (), True, True, ()),
@@ -2921,6 +3903,13 @@ OPERATORS = {
         ('aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor', op_searchsorted__Scalar, K_searchsorted__Scalar, (), True, True, ()),
         ('aten::searchsorted.Scalar_out(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None, Tensor(a!) out) -> Tensor(a!)', op_searchsorted__Scalar_out, K_searchsorted__Scalar_out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::searchsorted.Scalar'),)),
     ),
+    'scatter_reduce': (
+        ('aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor', op_scatter_reduce__two, K_scatter_reduce__two, ('core',), True, True, ()),
+        ('aten::scatter_reduce.two_out(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True, Tensor(a!) out) -> Tensor(a!)', op_scatter_reduce__two_out, K_scatter_reduce__two_out, (), True, True, ()),
+    ),
+    'scatter_reduce_': (
+        ('aten::scatter_reduce_.two(Tensor(a!) self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor(a!)', op_scatter_reduce___two, K_scatter_reduce___two, (), True, True, ()),
+    ),
     'scalar_tensor': (
         ('aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_scalar_tensor, K_scalar_tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.direct:scalar_tensor'),)),
         ('aten::scalar_tensor.out(Scalar s, *, Tensor(a!) out) -> Tensor(a!)', op_scalar_tensor__out, K_scalar_tensor__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::scalar_tensor'),)),
@@ -2934,9 +3923,12 @@ FUNCTIONS = {
         'scalar_tensor': scalar_tensor,
         'scatter': scatter,
         'scatter_add': scatter_add,
+        'scatter_reduce': scatter_reduce,
         'searchsorted': searchsorted,
         'segment_reduce': segment_reduce,
         'select': select,
+        'select_copy': select_copy,
+        'select_scatter': select_scatter,
         'selu': selu,
         'selu_': selu_,
         'sgn': sgn,
@@ -2951,16 +3943,21 @@ FUNCTIONS = {
         'sinh': sinh,
         'sinh_': sinh_,
         'slice': slice,
+        'slice_copy': slice_copy,
+        'slice_scatter': slice_scatter,
         'slogdet': slogdet,
         'softmax': softmax,
         'sort': sort,
         'split': split,
+        'split_copy': split_copy,
         'split_with_sizes': split_with_sizes,
+        'split_with_sizes_copy': split_with_sizes_copy,
         'sqrt': sqrt,
         'sqrt_': sqrt_,
         'square': square,
         'square_': square_,
         'squeeze': squeeze,
+        'squeeze_copy': squeeze_copy,
         'stack': stack,
         'std': std,
         'std_mean': std_mean,
@@ -2969,6 +3966,11 @@ FUNCTIONS = {
         'subtract': subtract,
         'sum': sum,
         'svd': svd,
+        'swapaxes': swapaxes,
+        'swapdims': swapdims,
+        'sym_numel': sym_numel,
+        'sym_size': sym_size,
+        'sym_stride': sym_stride,
     },
     'turnout.generated.nn_functional': {
         'scaled_dot_product_attention': scaled_dot_product_attention,

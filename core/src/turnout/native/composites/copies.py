@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
-from turnout.errors import CallError, DTypeError, ShapeError
+from turnout.errors import CallError, DTypeError, ShapeError, TurnoutError
 from turnout.generated import operators as aten
 from turnout.native.direct import check_layout, place, strides_as
 from turnout.native.wrappers import check_writable
@@ -135,6 +135,27 @@ def to_other(
     return _to(self, other.dtype, other.device, copy, memory_format)
 
 
+def copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """`src` in self's shape, dtype and layout, on its device."""
+    if not expands_to(src.shape, self.shape):
+        raise ShapeError(f"copy: 'src' of shape {list(src.shape)} does not expand to {list(self.shape)}")
+    spread = aten.to__other(aten.expand(src, self.shape), self)
+    made: Tensor = aten.clone(spread, memory_format="contiguous_format")
+    return made
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """In the dtype and on the device of another tensor."""
+    made: Tensor = aten.to__other(self, other)
+    return made
+
+
+def item(self: Tensor) -> bool | int | float | complex:
+    """The Python number in a tensor of one element."""
+    value: bool | int | float | complex = aten._local_scalar_dense(self)
+    return value
+
+
 # ---- fills
 
 
@@ -199,7 +220,7 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
     if any(n < 0 for n in shape):
         raise ShapeError(f"resize_: shape {list(shape)} has a negative length")
     backend = self.device.backend
-    strides = contiguous_strides(shape)
+    strides = strides_as(memory_format, shape) or contiguous_strides(shape)
     root = self.array if self.storage is None else self.storage.array
     offset = 0 if self.storage is None else self.offset
     needed = offset + numel(shape)
@@ -212,6 +233,14 @@ def resize_(self: Tensor, size: Sequence[int], *, memory_format: Any = None) -> 
         if self.storage is not None:
             self.storage.array = root
     self.array = backend.strided(root, shape, strides, offset)
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """resize_ to another tensor's shape."""
+    if memory_format == "preserve_format":
+        memory_format = None if the_template.is_contiguous() else "channels_last"
+    aten.resize_(self, the_template.shape, memory_format=memory_format)
     return self
 
 

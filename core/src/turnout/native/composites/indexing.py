@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import bool_, int64
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.composites.shaping import write_out
 from turnout.shapes.extents import broadcast, wrap_dim
@@ -37,11 +37,16 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     """gather with the other dims broadcast; without a dim, from the flattened tensor."""
     made: Tensor
     if dim is None:
-        made = aten.gather(aten.reshape(self, (-1,)), 0, aten.reshape(indices, (-1,)))
-        return made
+        return take_along_dim(aten.reshape(self, (-1,)), aten.reshape(indices, (-1,)), 0)
     if self.ndim != indices.ndim:
         raise ShapeError(f"take_along_dim: 'indices' must have {self.ndim} dimensions, got shape {list(indices.shape)}")
+    if indices.dtype is not int64:
+        raise DTypeError(f"take_along_dim: 'indices' must be an int64 tensor, got {indices.dtype.name}")
     d = wrap_dim(dim, self.ndim)
+    if self.shape:
+        # Negative indices count from the end.
+        n = self.shape[d]
+        indices = aten.where__self(aten.lt__Scalar(indices, 0), aten.add__Scalar(indices, n), indices)
     own, wanted = list(self.shape), list(indices.shape)
     if own:
         own[d] = wanted[d] = 1
@@ -70,4 +75,64 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
         raise ShapeError(f"one_hot: num_classes must be positive or -1, got {num_classes}")
     zeros = aten.new_zeros(self, (*self.shape, num_classes))
     made: Tensor = aten.scatter__value(zeros, -1, aten.unsqueeze(self, -1), 1)
+    return made
+
+
+# ---- taking by place
+
+
+def take(self: Tensor, index: Tensor) -> Tensor:
+    """The elements at places of the flattened tensor; negative ones count from the end."""
+    if index.dtype is not int64:
+        raise DTypeError(f"take: 'index' must be an int64 tensor, got {index.dtype.name}")
+    if index.numel() and not self.numel():
+        raise DimError("take: there is nothing to take from an empty tensor")
+    made: Tensor = aten.index__Tensor(aten.reshape(self, (-1,)), [index])
+    return made
+
+
+def unsafe_index(self: Tensor, indices: list[Tensor | None]) -> Tensor:
+    """index. Places are checked all the same."""
+    made: Tensor = aten.index__Tensor(self, indices)
+    return made
+
+
+def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
+    """index_put. Places are checked all the same."""
+    made: Tensor = aten.index_put(self, indices, values, accumulate)
+    return made
+
+
+def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
+    """The indices inside of self's dims, whatever stands where the mask is false."""
+    return [
+        None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1) for d, index in enumerate(indices)
+    ]
+
+
+def unsafe_masked_index(self: Tensor, mask: Tensor, indices: list[Tensor | None], fill: Any) -> Tensor:
+    """self[indices] where the mask is true, else `fill`; indices may be out of range where it is false."""
+    made: Tensor
+    if not self.numel():
+        made = aten.new_full(aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill)
+        return made
+    found = aten.index__Tensor(self, _kept_places(self, mask, indices))
+    made = aten.masked_fill__Scalar(found, aten.logical_not(mask), fill)
+    return made
+
+
+def _zeros(indices: list[Tensor | None]) -> list[Tensor | None]:
+    return [None if index is None else aten.zeros_like(index) for index in indices]
+
+
+def unsafe_masked_index_put_accumulate(
+    self: Tensor, mask: Tensor, indices: list[Tensor | None], values: Tensor
+) -> Tensor:
+    """self with `values` added at indices where the mask is true."""
+    made: Tensor
+    if not self.numel():
+        made = aten.clone(self)
+        return made
+    added = aten.masked_fill__Scalar(values, aten.logical_not(mask), 0)
+    made = aten.index_put(self, _kept_places(self, mask, indices), added, True)
     return made

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.errors import ShapeError
+from turnout.dtypes import INT
+from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.views import inferred_shape, viewed_strides
 from turnout.native.wrappers import check_result_dtype, resize_output
 from turnout.registry import find_operator
-from turnout.shapes.extents import numel, wrap_dim, wrap_dims
+from turnout.shapes.extents import expands_to, numel, wrap_dim, wrap_dims
 from turnout.shapes.specs import Out
 
 if TYPE_CHECKING:
@@ -70,26 +71,31 @@ def narrow(self: Tensor, dim: int, start: int, length: int) -> Tensor:
     if not self.shape:
         raise ShapeError("narrow: a 0-dim tensor has no dimension to narrow")
     n = self.shape[wrap_dim(dim, self.ndim)]
+    if not -n <= start <= n:
+        raise DimError(f"narrow: start {start} is out of range for dim {dim} of length {n}")
     first = start + n if start < 0 else start
-    if not 0 <= first <= n or length < 0 or first + length > n:
+    if length < 0 or first + length > n:
         raise ShapeError(f"narrow: start {start} and length {length} do not lie within dim {dim} of length {n}")
     made: Tensor = aten.slice__Tensor(self, dim, first, first + length, 1)
     return made
 
 
+def chunk_sizes(name: str, self: Tensor, chunks: int, dim: int) -> tuple[int, ...]:
+    """The lengths of at most `chunks` equal parts, the last one shorter if need be; of a length of 0, exactly `chunks`."""
+    if not self.shape:
+        raise ShapeError(f"{name}: a 0-dim tensor has no dimension to split")
+    if chunks <= 0:
+        raise ShapeError(f"{name}: chunks must be positive, got {chunks}")
+    n = self.shape[wrap_dim(dim, self.ndim)]
+    if n == 0:
+        return (0,) * chunks
+    size = -(-n // chunks)
+    return tuple([min(size, n - i) for i in range(0, n, size)])
+
+
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:
     """At most `chunks` parts of equal length along a dim, the last one shorter if need be."""
-    if not self.shape:
-        raise ShapeError("chunk: a 0-dim tensor has no dimension to split")
-    if chunks <= 0:
-        raise ShapeError(f"chunk: chunks must be positive, got {chunks}")
-    n = self.shape[wrap_dim(dim, self.ndim)]
-    size = -(-n // chunks)
-    made: list[Tensor]
-    if n == 0:
-        made = aten.split_with_sizes(self, (0,) * chunks, dim)
-    else:
-        made = aten.split__Tensor(self, size, dim)
+    made: list[Tensor] = aten.split_with_sizes(self, chunk_sizes("chunk", self, chunks, dim), dim)
     return made
 
 
@@ -142,3 +148,88 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     spread = aten.clone(aten.expand(aten.reshape(self, apart), laid), memory_format="contiguous_format")
     made: Tensor = aten._unsafe_view(spread, [times * n for times, n in zip(repeats, own, strict=True)])
     return made
+
+
+# ---- other names and forms of views
+
+
+def broadcast_to(self: Tensor, size: Sequence[int]) -> Tensor:
+    """expand."""
+    made: Tensor = aten.expand(self, size)
+    return made
+
+
+def unflatten_int(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dim as several of the given lengths, one of which may be -1."""
+    if not self.shape:
+        raise DimError("unflatten: a 0-dim tensor has no dimension to unflatten")
+    d = wrap_dim(dim, self.ndim)
+    if not sizes:
+        raise ShapeError("unflatten: sizes must name at least one length")
+    own = self.shape
+    lengths = inferred_shape(sizes, own[d], "unflatten")
+    made: Tensor = aten.view(self, (*own[:d], *lengths, *own[d + 1 :]))
+    return made
+
+
+def ravel(self: Tensor) -> Tensor:
+    """All elements as one dim, a view where they are contiguous."""
+    made: Tensor = aten.view(aten.contiguous(self), (-1,))
+    return made
+
+
+def adjoint(self: Tensor) -> Tensor:
+    """The last two dims exchanged, complex elements conjugated."""
+    if self.ndim < 2:
+        raise ShapeError(f"adjoint: needs at least 2 dimensions, got shape {list(self.shape)}")
+    made: Tensor = aten.transpose__int(self, -2, -1)
+    return made.conj() if made.is_complex() else made
+
+
+def swapped(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """transpose under NumPy's name."""
+    made: Tensor = aten.transpose__int(self, axis0, axis1)
+    return made
+
+
+def swapped_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """transpose_ under NumPy's name."""
+    aten.transpose_(self, axis0, axis1)
+    return self
+
+
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """reshape to another tensor's shape."""
+    made: Tensor = aten.reshape(self, other.shape)
+    return made
+
+
+def reshape_alias(self: Tensor, size: Sequence[int], stride: Sequence[int]) -> Tensor:
+    """Any shape and strides from the same first element."""
+    made: Tensor = aten.as_strided(self, size, stride)
+    return made
+
+
+def narrow_Tensor(self: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+    """narrow with the start in a 0-dim integer tensor."""
+    if start.ndim or start.dtype.category != INT:
+        raise DTypeError(f"narrow: 'start' must be a 0-dim integer tensor, got {start.dtype.name} {list(start.shape)}")
+    return narrow(self, dim, int(aten._local_scalar_dense(start)), length)
+
+
+def split_sizes(self: Tensor, split_size: Sequence[int], dim: int = 0) -> list[Tensor]:
+    """split_with_sizes."""
+    made: list[Tensor] = aten.split_with_sizes(self, split_size, dim)
+    return made
+
+
+def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
+    """The sum over the dims along which `size` would broadcast to self's shape."""
+    if not expands_to(tuple(size), self.shape):
+        raise ShapeError(f"sum_to_size: size {list(size)} does not expand to shape {list(self.shape)}")
+    lead = self.ndim - len(size)
+    made: Tensor = self
+    if lead:
+        made = aten.sum__dim_IntList(made, tuple(range(lead)))
+    dims = tuple([d for d, n in enumerate(size) if n == 1 and made.shape[d] != 1])
+    return aten.sum__dim_IntList(made, dims, True) if dims else made

@@ -110,7 +110,7 @@ def has_tensors(schema: FunctionSchema) -> bool:
 
 
 # Operators with a kernel of their own in `special`.
-UNRECORDED = frozenset({"resize_"})
+UNRECORDED = frozenset({"resize_", "resize_as_"})
 
 
 def entry_for(function: NativeFunction, functions: NativeFunctions, entries: dict[str, Entry]) -> Entry | None:

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable
 from keyword import iskeyword
 
+from turnout.native.bookkeeping import INPLACE_VIEW
 from turnout.native.model import NativeFunction
 from turnout.schema.model import FunctionSchema
 from turnout_autograd.codegen.entries import MASK, PROPERTIES, Entry, Formula, tensor_returns
@@ -387,7 +388,8 @@ class Writer:
 
     def _call_inplace(self) -> list[str]:
         lines = [self.call, *self._metas("self"), *self._save_outputs({"result": "self"})]
-        return [*lines, "rebase(self, node, tracked)", "return self"]
+        attach = "turn" if INPLACE_VIEW in self.function.tags else "rebase"
+        return [*lines, f"{attach}(self, node, tracked)", "return self"]
 
     def _call_functional(self) -> list[str]:
         lines = [f"result = {self.call}"]

@@ -12,7 +12,9 @@ from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
     aminmax_grad,
+    as_strided,
     as_strided_grad,
+    as_strided_scatter,
     cat_grad,
     conj,
     count,
@@ -21,6 +23,7 @@ from turnout_autograd.formulas import (
     cumsum_grad,
     cumulative_extreme_grad,
     diagonal_backward,
+    diagonal_scatter,
     dropout_scale,
     expand,
     gathered,
@@ -28,6 +31,7 @@ from turnout_autograd.formulas import (
     index,
     index_select_grad,
     inverse,
+    laid_out,
     log_softmax_backward_data,
     log_softmax_second_grad,
     logcumsumexp_grad,
@@ -40,15 +44,19 @@ from turnout_autograd.formulas import (
     nll_loss_backward,
     prod_grad,
     prod_grad_dim,
+    real_part,
     repeat_grad,
     restored,
     scaled,
+    scatter_reduce_grad,
     select_backward,
+    select_scatter,
     selected_grad,
     shared_grad,
     sigmoid_backward,
     slice,
     slice_grad,
+    slice_scatter,
     softmax_backward_data,
     softmax_second_grad,
     split_grad,
@@ -91,6 +99,7 @@ from turnout_autograd.pointwise_formulas import (
     i1_grad,
     i1e_grad,
     igamma_grad,
+    imag_part,
     isfinite,
     isnan,
     ldexp_of,
@@ -100,12 +109,12 @@ from turnout_autograd.pointwise_formulas import (
     log_sigmoid_backward,
     logit_backward,
     mish_backward,
+    polar_unit,
     polygamma,
     pow_grad,
     pow_grad_exponent,
     pow_grad_exponent_scalar,
     pow_grad_self,
-    real,
     scalar_log,
     sgn_grad,
     silu_backward,
@@ -190,7 +199,7 @@ from turnout_autograd.linalg_formulas import (
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
 from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
-from turnout_autograd.writes import admit, original, rebase, refresh
+from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
 
@@ -205,7 +214,7 @@ class AbsBackward0(Node):
         s = self.storage
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
-        grad_self = grad * conj(self).sign()
+        grad_self = grad * self.sgn()
         return grad_self
 
     def release(node):
@@ -353,7 +362,7 @@ class TanhBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = tanh_backward(grad, conj(result))
+        grad_self = tanh_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -367,7 +376,7 @@ class SigmoidBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = sigmoid_backward(grad, conj(result))
+        grad_self = sigmoid_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -3541,35 +3550,23 @@ class ConjPhysicalBackward0(Node):
 
 
 class ComplexBackward0(Node):
-    __slots__ = ('real', 'real_version', 'imag', 'imag_version', 'metas')
+    __slots__ = ('metas',)
     op_name = 'aten::complex'
 
     def backward(node, grad, edges):
         grad_real = None
         if edges[0] is not None:
-            real = node.real
-            s = real.storage
-            if (real.ver if s is None else s.ver) != node.real_version:
-                spoiled(node, 'real', real, node.real_version)
-            grad_real = real(grad)
+            grad_real = real_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_real = fit(grad_real, metas[0])
         grad_imag = None
         if edges[1] is not None:
-            imag = node.imag
-            s = imag.storage
-            if (imag.ver if s is None else s.ver) != node.imag_version:
-                spoiled(node, 'imag', imag, node.imag_version)
-            grad_imag = imag(grad)
+            grad_imag = imag_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_imag = fit(grad_imag, metas[1])
         return grad_real, grad_imag
-
-    def release(node):
-        node.real = FREED
-        node.imag = FREED
 
 
 class PolarBackward0(Node):
@@ -3583,14 +3580,14 @@ class PolarBackward0(Node):
             s = angle.storage
             if (angle.ver if s is None else s.ver) != node.angle_version:
                 spoiled(node, 'angle', angle, node.angle_version)
-            grad_abs = real(grad * conj(angle.cos() + 1j * angle.sin()))
+            grad_abs = real_part(grad * polar_unit(angle))
             metas = node.metas
             if metas is not None:
                 grad_abs = fit(grad_abs, metas[0])
         grad_angle = None
         if edges[1] is not None:
             result = node.result.tensor(node, 'result')
-            grad_angle = real(grad * conj(result * 1j))
+            grad_angle = real_part(grad * conj(result * 1j))
             metas = node.metas
             if metas is not None:
                 grad_angle = fit(grad_angle, metas[1])
@@ -3930,7 +3927,7 @@ class SigmoidBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(grad_output * (1 - 2 * output))
+            grad_output = conj(grad) * grad_output * (1 - 2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -3966,7 +3963,7 @@ class TanhBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(-2 * output * grad_output)
+            grad_output = conj(grad) * grad_output * (-2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -6752,6 +6749,146 @@ class RepeatBackward0(Node):
         return grad_self
 
 
+class SliceScatterBackward0(Node):
+    __slots__ = ('dim', 'end', 'start', 'step', 'src_shape', 'metas')
+    op_name = 'aten::slice_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_self = slice_scatter(grad, grad.new_zeros(()).expand(slice(grad, dim, start, end, step).shape), dim, start, end, step)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            end = node.end
+            start = node.start
+            step = node.step
+            grad_src = sum_to(slice(grad, dim, start, end, step), src_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class SelectScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim', 'index', 'metas')
+    op_name = 'aten::select_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim = node.dim
+            index = node.index
+            grad_self = select_scatter(grad, grad.new_zeros(src_shape), dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim = node.dim
+            index = node.index
+            grad_src = grad.select(dim, index)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class DiagonalScatterBackward0(Node):
+    __slots__ = ('src_shape', 'dim1', 'dim2', 'offset', 'metas')
+    op_name = 'aten::diagonal_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            src_shape = node.src_shape
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_self = diagonal_scatter(grad, grad.new_zeros(src_shape), offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            dim1 = node.dim1
+            dim2 = node.dim2
+            offset = node.offset
+            grad_src = grad.diagonal(offset, dim1, dim2)
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class AsStridedScatterBackward0(Node):
+    __slots__ = ('self_geometry', 'src_shape', 'size', 'storage_offset', 'stride', 'metas')
+    op_name = 'aten::as_strided_scatter'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self_geometry = node.self_geometry
+            src_shape = node.src_shape
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_self = as_strided_scatter(laid_out(grad, self_geometry), grad.new_zeros(src_shape), size, stride, storage_offset)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            self_geometry = node.self_geometry
+            size = node.size
+            storage_offset = node.storage_offset
+            stride = node.stride
+            grad_src = as_strided(laid_out(grad, self_geometry), size, stride, storage_offset).contiguous()
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+
+class UnsafeSplitBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_size', 'count')
+    op_name = 'aten::unsafe_split.Tensor'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_size = node.split_size
+        grad_self = split_grad(grads, self_shape, split_sizes_of(self_shape, split_size, dim), dim)
+        return grad_self
+
+
+class UnsafeSplitWithSizesBackward0(Node):
+    __slots__ = ('self_shape', 'dim', 'split_sizes', 'count')
+    op_name = 'aten::unsafe_split_with_sizes'
+    unary = True
+    several = True
+
+    def backward(node, grads, edges):
+        grad = grads[0]
+        self_shape = node.self_shape
+        dim = node.dim
+        split_sizes = node.split_sizes
+        grad_self = split_grad(grads, self_shape, split_sizes, dim)
+        return grad_self
+
+
 class CloneBackward0(Node):
     __slots__ = ()
     op_name = 'aten::clone'
@@ -6887,6 +7024,26 @@ class MaskedFillBackward1(Node):
 
     def release(node):
         node.mask = FREED
+
+
+class CopyBackward1(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::copy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_src = None
+        if edges[1] is not None:
+            grad_src = grad
+            metas = node.metas
+            if metas is not None:
+                grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
 
 
 class IndexBackward0(Node):
@@ -7210,6 +7367,43 @@ class UniqueConsecutiveBackward0(Node):
         return grad_self
 
 
+class ScatterReduceBackward0(Node):
+    __slots__ = ('index', 'index_version', 'self', 'self_version', 'src', 'src_version', 'dim', 'include_self', 'reduce', 'result', 'metas')
+    op_name = 'aten::scatter_reduce.two'
+
+    def backward(node, grad, edges):
+        grad_self = grad_src = None
+        if edges[0] is not None or edges[1] is not None:
+            index = node.index
+            s = index.storage
+            if (index.ver if s is None else s.ver) != node.index_version:
+                spoiled(node, 'index', index, node.index_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            src = node.src
+            s = src.storage
+            if (src.ver if s is None else s.ver) != node.src_version:
+                spoiled(node, 'src', src, node.src_version)
+            result = node.result.tensor(node, 'result')
+            dim = node.dim
+            include_self = node.include_self
+            reduce = node.reduce
+            grad_self, grad_src = scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result)
+            metas = node.metas
+            if metas is not None:
+                if grad_self is not None: grad_self = fit(grad_self, metas[0])
+                if grad_src is not None: grad_src = fit(grad_src, metas[1])
+        return grad_self, grad_src
+
+    def release(node):
+        node.index = FREED
+        node.self = FREED
+        node.src = FREED
+        node.result = FREED_OUTPUT
+
+
 class UniformBackward0(Node):
     __slots__ = ()
     op_name = 'aten::uniform_'
@@ -7268,6 +7462,147 @@ class BernoulliBackward2(Node):
     def backward(node, grad, edges):
         grad_self = zeros_like(grad)
         return grad_self
+
+
+class RandomBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::random_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class RandomBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::random_.to'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class CauchyBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::cauchy_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class LogNormalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::log_normal_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class ExponentialBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::exponential_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class GeometricBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::geometric_'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class BernoulliBackward3(Node):
+    __slots__ = ('p_shape', 'metas')
+    op_name = 'aten::bernoulli_.Tensor'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            grad_self = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_p = None
+        if edges[1] is not None:
+            p_shape = node.p_shape
+            grad_p = sum_to(zeros_like(grad), p_shape)
+            metas = node.metas
+            if metas is not None:
+                grad_p = fit(grad_p, metas[1])
+        return grad_self, grad_p
+
+
+class PoissonBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::poisson'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalFunctionalBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::normal_functional'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = zeros_like(grad)
+        return grad_self
+
+
+class NormalBackward1(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.Tensor_float'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_mean = zeros_like(grad)
+        return grad_mean
+
+
+class NormalBackward2(Node):
+    __slots__ = ()
+    op_name = 'aten::normal.float_Tensor'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_std = zeros_like(grad)
+        return grad_std
+
+
+class NormalBackward3(Node):
+    __slots__ = ('metas',)
+    op_name = 'aten::normal.Tensor_Tensor'
+
+    def backward(node, grad, edges):
+        grad_mean = None
+        if edges[0] is not None:
+            grad_mean = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_mean = fit(grad_mean, metas[0])
+        grad_std = None
+        if edges[1] is not None:
+            grad_std = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_std = fit(grad_std, metas[1])
+        return grad_mean, grad_std
 
 
 def kernel_of_abs(op):
@@ -18167,14 +18502,6 @@ def kernel_of_complex(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((real.node or real) if tracks_real else None, (imag.node or imag) if tracks_imag else None)
-        if tracks_real:
-            node.real = real
-            s = real.storage
-            node.real_version = real.ver if s is None else s.ver
-        if tracks_imag:
-            node.imag = imag
-            s = imag.storage
-            node.imag_version = imag.ver if s is None else s.ver
         result = call(below, real, imag)
         if tracks_real and real.node is not None or tracks_imag and imag.node is not None:
             a = real.array
@@ -25211,6 +25538,518 @@ def kernel_of_repeat(op):
     return kernel
 
 
+def kernel_of_slice_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, start, end, step):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, start, end, step)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, start, end, step)
+        node = SliceScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.end = end
+        node.start = start
+        node.step = step
+        if tracks_src:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, start, end, step)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::slice_scatter'
+    return kernel
+
+
+def kernel_of_select_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, dim, index):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, dim, index)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, dim, index)
+        node = SelectScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim = dim
+        node.index = index
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, dim, index)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::select_scatter'
+    return kernel
+
+
+def kernel_of_diagonal_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, offset, dim1, dim2):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, offset, dim1, dim2)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, offset, dim1, dim2)
+        node = DiagonalScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.dim1 = dim1
+        node.dim2 = dim2
+        node.offset = offset
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, offset, dim1, dim2)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::diagonal_scatter'
+    return kernel
+
+
+def kernel_of_as_strided_scatter(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, size, stride, storage_offset)
+        node = AsStridedScatterBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        if tracks_self:
+            node.src_shape = src.array.shape
+        result = call(below, self, src, size, stride, storage_offset)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_scatter'
+    return kernel
+
+
+def kernel_of_unsafe_split_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_size, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_size, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_size, dim)
+        node = UnsafeSplitBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_size = split_size
+        result = call(below, self, split_size, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split.Tensor'
+    return kernel
+
+
+def kernel_of_unsafe_split_with_sizes(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, split_sizes, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, split_sizes, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, split_sizes, dim)
+        node = UnsafeSplitWithSizesBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        node.dim = dim
+        node.split_sizes = split_sizes
+        result = call(below, self, split_sizes, dim)
+        node.count = len(result)
+        for i, each in enumerate(result):
+            each.gmask = tracked
+            each.keys |= TRACKED
+            each.node = Output(node, i)
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::unsafe_split_with_sizes'
+    return kernel
+
+
+def kernel_of_t_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::t_', self, tracked)
+        node = TBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::t_'
+    return kernel
+
+
+def kernel_of_transpose_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim0, dim1):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim0, dim1)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim0, dim1)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim0, dim1)
+        admit('aten::transpose_', self, tracked)
+        node = TransposeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim0 = dim0
+        node.dim1 = dim1
+        call(below, self, dim0, dim1)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::transpose_'
+    return kernel
+
+
+def kernel_of_squeeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        if self.dtype.category < FLOAT:
+            return call(below, self)
+        admit('aten::squeeze_', self, tracked)
+        node = SqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_'
+    return kernel
+
+
+def kernel_of_squeeze__dim(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dim', self, tracked)
+        node = SqueezeBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dim'
+    return kernel
+
+
+def kernel_of_squeeze__dims(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::squeeze_.dims', self, tracked)
+        node = SqueezeBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_shape = self.array.shape
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::squeeze_.dims'
+    return kernel
+
+
+def kernel_of_unsqueeze_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, dim)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim)
+        admit('aten::unsqueeze_', self, tracked)
+        node = UnsqueezeBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.dim = dim
+        call(below, self, dim)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::unsqueeze_'
+    return kernel
+
+
+def kernel_of_as_strided_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, size, stride, storage_offset):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, size, stride, storage_offset)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, size, stride, storage_offset)
+        if self.dtype.category < FLOAT:
+            return call(below, self, size, stride, storage_offset)
+        admit('aten::as_strided_', self, tracked)
+        node = AsStridedBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
+        node.size = size
+        node.storage_offset = storage_offset
+        node.stride = stride
+        call(below, self, size, stride, storage_offset)
+        turn(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::as_strided_'
+    return kernel
+
+
 def kernel_of_clone(op):
     cache = op.cache
     resolve = op.resolve
@@ -25686,6 +26525,50 @@ def kernel_of_masked_fill__Tensor(op):
         return self
 
     kernel.__qualname__ = 'autograd of aten::masked_fill_.Tensor'
+    return kernel
+
+
+def kernel_of_copy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, src, non_blocking):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, src, non_blocking)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, src, non_blocking)
+        node = CopyBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        result = call(below, self, src, non_blocking)
+        if tracks_self and self.node is not None or tracks_src and src.node is not None:
+            a = self.array
+            b = src.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, src)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::copy'
     return kernel
 
 
@@ -26623,6 +27506,103 @@ def kernel_of_unique_consecutive(op):
     return kernel
 
 
+def kernel_of_scatter_reduce_two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        result = call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(result, self, src)
+        node.result = Kept(result, tracked)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce.two'
+    return kernel
+
+
+def kernel_of_scatter_reduce__two(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, dim, index, src, reduce, include_self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if src.view_of is not None: refresh(src)
+        tracks_src = src.gmask & enabled
+        tracked = tracks_self | tracks_src
+        if not tracked:
+            return call(below, self, dim, index, src, reduce, include_self)
+        if self.dtype.category < FLOAT:
+            return call(below, self, dim, index, src, reduce, include_self)
+        admit('aten::scatter_reduce_.two', self, tracked)
+        node = ScatterReduceBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
+        node.index = index
+        s = index.storage
+        node.index_version = index.ver if s is None else s.ver
+        t = original(self)
+        node.self = t
+        node.self_version = t.version()
+        node.src = src
+        s = src.storage
+        node.src_version = src.ver if s is None else s.ver
+        node.dim = dim
+        node.include_self = include_self
+        node.reduce = reduce
+        call(below, self, dim, index, src, reduce, include_self)
+        node.metas = unlike(self, self, src)
+        node.result = Kept(self, tracked)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::scatter_reduce_.two'
+    return kernel
+
+
 def kernel_of_uniform_(op):
     cache = op.cache
     resolve = op.resolve
@@ -26819,6 +27799,423 @@ def kernel_of_bernoulli__float(op):
     return kernel
 
 
+def kernel_of_random_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, generator)
+        admit('aten::random_', self, tracked)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_'
+    return kernel
+
+
+def kernel_of_random__to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, to, generator)
+        admit('aten::random_.to', self, tracked)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, to, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::random_.to'
+    return kernel
+
+
+def kernel_of_cauchy_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, median, sigma, generator)
+        admit('aten::cauchy_', self, tracked)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, median, sigma, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::cauchy_'
+    return kernel
+
+
+def kernel_of_log_normal_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
+        admit('aten::log_normal_', self, tracked)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, mean, std, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::log_normal_'
+    return kernel
+
+
+def kernel_of_exponential_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, lambd, generator)
+        admit('aten::exponential_', self, tracked)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, lambd, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::exponential_'
+    return kernel
+
+
+def kernel_of_geometric_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::geometric_', self, tracked)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, p, generator)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::geometric_'
+    return kernel
+
+
+def kernel_of_bernoulli__Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        if self.dtype.category < FLOAT:
+            return call(below, self, p, generator)
+        admit('aten::bernoulli_.Tensor', self, tracked)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli_.Tensor'
+    return kernel
+
+
+def kernel_of_poisson(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = PoissonBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::poisson'
+    return kernel
+
+
+def kernel_of_normal_functional(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = NormalFunctionalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal_functional'
+    return kernel
+
+
+def kernel_of_normal_Tensor_float(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        tracked = tracks_mean
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (mean.node or mean,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_float'
+    return kernel
+
+
+def kernel_of_normal_float_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (std.node or std,)
+        result = call(below, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.float_Tensor'
+    return kernel
+
+
+def kernel_of_normal_Tensor_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, mean, std, generator)
+        if mean.view_of is not None: refresh(mean)
+        tracks_mean = mean.gmask & enabled
+        if std.view_of is not None: refresh(std)
+        tracks_std = std.gmask & enabled
+        tracked = tracks_mean | tracks_std
+        if not tracked:
+            return call(below, mean, std, generator)
+        node = NormalBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((mean.node or mean) if tracks_mean else None, (std.node or std) if tracks_std else None)
+        result = call(below, mean, std, generator)
+        if tracks_mean and mean.node is not None or tracks_std and std.node is not None:
+            a = mean.array
+            b = std.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and mean.device is std.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(mean, std)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::normal.Tensor_Tensor'
+    return kernel
+
+
 def kernel_of_embedding_renorm(op):
     cache = op.cache
     resolve = op.resolve
@@ -26944,6 +28341,244 @@ def kernel_of_random_from(op):
         return result
 
     kernel.__qualname__ = 'autograd of aten::random.from'
+    return kernel
+
+
+def kernel_of_random(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, generator)
+        node = RandomBackward1()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random'
+    return kernel
+
+
+def kernel_of_random_to(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, to, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, to, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, to, generator)
+        node = RandomBackward2()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, to, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::random.to'
+    return kernel
+
+
+def kernel_of_cauchy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, median, sigma, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, median, sigma, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, median, sigma, generator)
+        node = CauchyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, median, sigma, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::cauchy'
+    return kernel
+
+
+def kernel_of_log_normal(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, mean, std, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, mean, std, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, mean, std, generator)
+        node = LogNormalBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, mean, std, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::log_normal'
+    return kernel
+
+
+def kernel_of_exponential(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, lambd, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, lambd, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, lambd, generator)
+        node = ExponentialBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, lambd, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::exponential'
+    return kernel
+
+
+def kernel_of_geometric(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, p, generator)
+        node = GeometricBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, p, generator)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::geometric'
+    return kernel
+
+
+def kernel_of_bernoulli_Tensor(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, p, generator):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, p, generator)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if p.view_of is not None: refresh(p)
+        tracks_p = p.gmask & enabled
+        tracked = tracks_self | tracks_p
+        if not tracked:
+            return call(below, self, p, generator)
+        node = BernoulliBackward3()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (p.node or p) if tracks_p else None)
+        if tracks_p:
+            node.p_shape = p.array.shape
+        result = call(below, self, p, generator)
+        if tracks_self and self.node is not None or tracks_p and p.node is not None:
+            a = self.array
+            b = p.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, p)
+        else:
+            node.metas = None
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::bernoulli.Tensor'
     return kernel
 
 
@@ -27407,6 +29042,19 @@ KERNELS = {
     'aten::split_with_sizes': kernel_of_split_with_sizes,
     'aten::_unsafe_view': kernel_of__unsafe_view,
     'aten::repeat': kernel_of_repeat,
+    'aten::slice_scatter': kernel_of_slice_scatter,
+    'aten::select_scatter': kernel_of_select_scatter,
+    'aten::diagonal_scatter': kernel_of_diagonal_scatter,
+    'aten::as_strided_scatter': kernel_of_as_strided_scatter,
+    'aten::unsafe_split.Tensor': kernel_of_unsafe_split_Tensor,
+    'aten::unsafe_split_with_sizes': kernel_of_unsafe_split_with_sizes,
+    'aten::t_': kernel_of_t_,
+    'aten::transpose_': kernel_of_transpose_,
+    'aten::squeeze_': kernel_of_squeeze_,
+    'aten::squeeze_.dim': kernel_of_squeeze__dim,
+    'aten::squeeze_.dims': kernel_of_squeeze__dims,
+    'aten::unsqueeze_': kernel_of_unsqueeze_,
+    'aten::as_strided_': kernel_of_as_strided_,
     'aten::clone': kernel_of_clone,
     'aten::copy_': kernel_of_copy_,
     'aten::_to_copy': kernel_of__to_copy,
@@ -27419,6 +29067,7 @@ KERNELS = {
     'aten::masked_fill.Tensor': kernel_of_masked_fill_Tensor,
     'aten::masked_fill_.Scalar': kernel_of_masked_fill__Scalar,
     'aten::masked_fill_.Tensor': kernel_of_masked_fill__Tensor,
+    'aten::copy': kernel_of_copy,
     'aten::index.Tensor': kernel_of_index_Tensor,
     'aten::index_put': kernel_of_index_put,
     'aten::index_put_': kernel_of_index_put_,
@@ -27444,16 +29093,37 @@ KERNELS = {
     'aten::_unique2': kernel_of__unique2,
     'aten::unique_dim': kernel_of_unique_dim,
     'aten::unique_consecutive': kernel_of_unique_consecutive,
+    'aten::scatter_reduce.two': kernel_of_scatter_reduce_two,
+    'aten::scatter_reduce_.two': kernel_of_scatter_reduce__two,
     'aten::uniform_': kernel_of_uniform_,
     'aten::normal_': kernel_of_normal_,
     'aten::random_.from': kernel_of_random__from,
     'aten::bernoulli': kernel_of_bernoulli,
     'aten::bernoulli.p': kernel_of_bernoulli_p,
     'aten::bernoulli_.float': kernel_of_bernoulli__float,
+    'aten::random_': kernel_of_random_,
+    'aten::random_.to': kernel_of_random__to,
+    'aten::cauchy_': kernel_of_cauchy_,
+    'aten::log_normal_': kernel_of_log_normal_,
+    'aten::exponential_': kernel_of_exponential_,
+    'aten::geometric_': kernel_of_geometric_,
+    'aten::bernoulli_.Tensor': kernel_of_bernoulli__Tensor,
+    'aten::poisson': kernel_of_poisson,
+    'aten::normal_functional': kernel_of_normal_functional,
+    'aten::normal.Tensor_float': kernel_of_normal_Tensor_float,
+    'aten::normal.float_Tensor': kernel_of_normal_float_Tensor,
+    'aten::normal.Tensor_Tensor': kernel_of_normal_Tensor_Tensor,
     'aten::embedding_renorm': kernel_of_embedding_renorm,
     'aten::zero': kernel_of_zero,
     'aten::uniform': kernel_of_uniform,
     'aten::random.from': kernel_of_random_from,
+    'aten::random': kernel_of_random,
+    'aten::random.to': kernel_of_random_to,
+    'aten::cauchy': kernel_of_cauchy,
+    'aten::log_normal': kernel_of_log_normal,
+    'aten::exponential': kernel_of_exponential,
+    'aten::geometric': kernel_of_geometric,
+    'aten::bernoulli.Tensor': kernel_of_bernoulli_Tensor,
 }
 
 CONSTANT = frozenset({
@@ -27507,6 +29177,8 @@ CONSTANT = frozenset({
     'aten::all.dims',
     'aten::bincount',
     'aten::detach',
+    'aten::view.dtype',
+    'aten::repeat_interleave.Tensor',
     'aten::nonzero',
     'aten::searchsorted.Tensor',
     'aten::searchsorted.Scalar',
@@ -27522,4 +29194,19 @@ CONSTANT = frozenset({
     'aten::new_ones',
     'aten::new_full',
     'aten::new_empty_strided',
+    'aten::linspace.Tensor_Tensor',
+    'aten::linspace.Tensor_Scalar',
+    'aten::linspace.Scalar_Tensor',
+    'aten::logspace.Tensor_Tensor',
+    'aten::logspace.Tensor_Scalar',
+    'aten::logspace.Scalar_Tensor',
+    'aten::rand_like.generator',
+    'aten::randn_like.generator',
+    'aten::randint_like',
+    'aten::randint_like.generator',
+    'aten::randint_like.Tensor',
+    'aten::randint_like.Tensor_generator',
+    'aten::randint_like.low_dtype',
+    'aten::randint_like.low_generator_dtype',
+    'aten::multinomial',
 })

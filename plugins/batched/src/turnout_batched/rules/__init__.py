@@ -73,6 +73,8 @@ RULES: dict[str, Any] = {
     # views and copies
     "view": views.resized,
     "view.dtype": views.of_dtype,
+    "view_as_real_copy": views.trailing,
+    "view_as_complex_copy": views.trailing,
     "reshape": views.resized,
     "_unsafe_view": views.resized,
     "transpose.int": views.transpose,
@@ -87,6 +89,7 @@ RULES: dict[str, Any] = {
     "slice.Tensor": views.slice_,
     "diagonal": views.diagonal,
     "unfold": views.unfold,
+    "view.dtype": views.view_dtype,
     "alias": views.the_same,
     "detach": views.the_same,
     "as_strided": views.as_strided,
@@ -105,6 +108,12 @@ RULES: dict[str, Any] = {
     "slice_backward": views.scattered,
     "unfold_backward": views.scattered,
     "diagonal_backward": views.diagonal_backward,
+    "select_scatter": views.written_over,
+    "slice_scatter": views.written_over,
+    "diagonal_scatter": views.diagonal_scatter,
+    "as_strided_scatter": views.as_strided_scatter,
+    "unsafe_split.Tensor": views.parts,
+    "unsafe_split_with_sizes": views.parts,
     # indices
     "gather": indexing.gather,
     "scatter.src": indexing.beside,
@@ -112,6 +121,8 @@ RULES: dict[str, Any] = {
     "scatter_add": indexing.beside,
     "scatter_reduce.two": indexing.beside,
     "searchsorted.Tensor": indexing.searchsorted,
+    "searchsorted.Scalar": indexing.searchsorted,
+    "nonzero_static": views.one_by_one,
     "index_select": indexing.index_select,
     "index_add": indexing.index_add,
     "index.Tensor": indexing.index,
@@ -120,7 +131,7 @@ RULES: dict[str, Any] = {
     "convolution": images.convolution,
     "native_layer_norm": images.layer_norm,
     "native_group_norm": images.group_norm,
-    "constant_pad_nd": images.trailing,
+    "constant_pad_nd": views.trailing,
     "im2col": images.folded(4),
     "col2im": images.folded(3),
     **_IMAGES,
@@ -143,6 +154,7 @@ DECOMPOSED: dict[str, Any] = {
 REFUSED: dict[str, str] = {
     "_local_scalar_dense": "one number is asked for",
     "bincount": "the shape of its result depends on values",
-    "resize_": "the memory of all examples would change its size",
+    **dict.fromkeys(("resize_", "resize_as_"), "the memory of all examples would change its size"),
+    "as_strided_": "an example has no memory of its own",
 }
 # fmt: on

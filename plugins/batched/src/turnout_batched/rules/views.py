@@ -10,7 +10,7 @@ from turnout.generated import operators as aten
 from turnout.native.views import inferred_shape
 from turnout.shapes.extents import numel, wrap_dim, wrap_dims
 from turnout.tensors import Tensor
-from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, wrapped_dim
+from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, logical_ndim, wrapped_dim
 
 Ints = Sequence[int]
 
@@ -24,12 +24,27 @@ def resized(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints) -> tupl
 
 
 @family
+def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """Whatever counts its dims from the last one."""
+    x = front(self, dims[0], size)
+    if len(x.array.shape) == 1:  # the batch must not be taken for that dim
+        return one_by_one(call, size, dims, self, *rest)
+    return call(x, *rest), 0
+
+
+@family
 def of_dtype(call: Any, size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
-    """view(dtype): another size of element changes the last dim, which an example must have."""
+    """view(dtype): with another size of element, the last dim has another length."""
     if dtype.itemsize == self.dtype.itemsize:
         return call(self, dtype), dims[0]
+    return trailing(call, size, dims, self, dtype)
+
+
+@family
+def one_by_one(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """An operator of one tensor that knows no batches."""
     x = front(self, dims[0], size)
-    return call(x if len(x.array.shape) > 1 else aten.select__int(x, 0, 0), dtype), 0
+    return aten.stack([call(aten.select__int(x, 0, i), *rest) for i in range(size)], 0), 0
 
 
 def transpose(size: int, dims: Dims, self: Tensor, dim0: int, dim1: int) -> tuple[Tensor, int]:
@@ -156,6 +171,13 @@ def repeat(size: int, dims: Dims, self: Tensor, repeats: Ints) -> tuple[Tensor, 
     return aten.repeat(aten.view(x, (size, *(1,) * lead, *own)), (1, *repeats)), 0
 
 
+def view_dtype(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
+    x = front(self, dims[0], size)
+    if len(x.array.shape) == 1 and dtype.itemsize != x.dtype.itemsize:
+        raise ShapeError(f"view: a 0-dim tensor has no dimension that could change its length as {dtype.name}")
+    return aten.view__dtype(x, dtype), 0
+
+
 def clone(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
     if memory_format is None or memory_format == "preserve_format":
         return aten.clone(self), dims[0]
@@ -240,3 +262,30 @@ def diagonal_backward(
     n = len(sizes)
     x = front(grad, dims[0], size)
     return aten.diagonal_backward(x, (size, *sizes), offset, wrap_dim(dim1, n) + 1, wrap_dim(dim2, n) + 1), 0
+
+
+# ---- written over in a copy
+
+
+@family
+def written_over(call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any) -> tuple[Tensor, int]:
+    """select_scatter, slice_scatter: (self, src, dim, ...)."""
+    at = wrap_dim(dim, logical_ndim(self, dims[0])) + 1
+    return call(front(self, dims[0], size), front(src, dims[1], size), at, *rest), 0
+
+
+def diagonal_scatter(
+    size: int, dims: Dims, self: Tensor, src: Tensor, offset: int, dim1: int, dim2: int
+) -> tuple[Tensor, int]:
+    n = logical_ndim(self, dims[0])
+    x, s = front(self, dims[0], size), front(src, dims[1], size)
+    return aten.diagonal_scatter(x, s, offset, wrap_dim(dim1, n) + 1, wrap_dim(dim2, n) + 1), 0
+
+
+def as_strided_scatter(
+    size: int, dims: Dims, self: Tensor, src: Tensor, shape: Ints, stride: Ints, offset: int | None
+) -> tuple[Tensor, int]:
+    x = aten.clone(front(self, dims[0], size), memory_format="contiguous_format")
+    extent = x.numel() // size if size else 0
+    s = front(src, dims[1], size)
+    return aten.as_strided_scatter(x, s, (size, *shape), (extent, *stride), offset or 0), 0

@@ -1,0 +1,116 @@
+"""Kernels that write by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from turnout.native.wrappers import Row
+from turnout_arrays.indexing import Table, along, in_range, tuple_of
+from turnout_arrays.numbers import number_as, store, widen
+
+_UFUNCS = {
+    "sum": lambda xp: xp.add, "mean": lambda xp: xp.add, "prod": lambda xp: xp.multiply, "amax": lambda xp: xp.maximum,
+    "amin": lambda xp: xp.minimum,
+}  # fmt: skip
+
+
+def _identity(xp: Any, reduce: str, dtype: Any) -> Any:
+    """What a reduction starts from where self takes no part in it."""
+    if reduce in ("sum", "mean", "prod"):
+        return dtype.type(reduce == "prod")
+    lowest = reduce == "amax"
+    if dtype.kind == "b":
+        return dtype.type(not lowest)
+    if dtype.kind == "f":
+        return dtype.type("-inf" if lowest else "inf")
+    limits = xp.iinfo(dtype)
+    return dtype.type(limits.min if lowest else limits.max)
+
+
+def kernels(xp: Any) -> Table:
+    """Writing by index into a copy of `self`. Where an index repeats, sums add up and writes keep the last one."""
+
+    def index_put(self: Any, indices: Any, values: Any, accumulate: bool, out: Any) -> Any:
+        places = tuple_of(xp, indices, self.shape)
+        if out is not self:
+            store(xp, out, self)
+        if accumulate:
+            xp.add.at(out, places, values)
+        else:
+            out[places] = values
+        return out
+
+    def start(name: str, self: Any, dim: int, index: Any, out: Any) -> tuple[Any, tuple[Any, ...]]:
+        """`out` filled from `self`, with at least one dim, and the places that `index` means in it."""
+        if out is not self:
+            store(xp, out, self)
+        target = out.reshape(1) if not out.shape else out
+        index = xp.reshape(index, (-1,)) if not index.shape else index
+        in_range(xp, name, index, target.shape[dim])
+        return target, along(xp, index.shape, dim, index)
+
+    def part(src: Any, index: Any) -> Any:
+        """The elements of `src` that `index` has a place for."""
+        if not src.shape or not index.shape:
+            return src.reshape(-1)[: max(index.size, 0)]
+        return src[tuple(slice(0, length) for length in index.shape)]
+
+    def scatter_src(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
+        target, places = start("scatter", self, dim, index, out)
+        target[places] = part(src, index)
+        return out
+
+    def scatter_value(self: Any, dim: int, index: Any, value: Any, out: Any) -> Any:
+        target, places = start("scatter", self, dim, index, out)
+        target[places] = number_as(xp, value, out.dtype)
+        return out
+
+    def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
+        target, places = start("scatter_add", self, dim, index, out)
+        xp.add.at(target, places, part(src, index))
+        return out
+
+    def index_add(self: Any, dim: int, index: Any, source: Any, alpha: Any, out: Any) -> Any:
+        if out is not self:
+            store(xp, out, self)
+        target = out.reshape(1) if not out.shape else out
+        in_range(xp, "index_add", index, target.shape[dim])
+        if alpha != 1:
+            source = xp.multiply(source, number_as(xp, alpha, source.dtype))
+        index = xp.reshape(index, (-1,))
+        if not source.shape:
+            source = source.reshape(1)
+        places = (slice(None),) * (dim % len(target.shape)) + (index,)
+        xp.add.at(target, places, source)
+        return out
+
+    def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, out: Any) -> Any:
+        target, places = start("scatter_reduce", self, dim, index, out)
+        if not index.size:
+            return out
+        values = widen(xp, part(src, index))
+        # Two-byte floats add up in float32 and are rounded once.
+        room = widen(xp, target)
+        if not include_self:
+            room = xp.array(room)
+            room[places] = _identity(xp, reduce, room.dtype)
+        _UFUNCS[reduce](xp).at(room, places, values)
+        if reduce == "mean":
+            counts = xp.full(room.shape, int(include_self), xp.int64)
+            xp.add.at(counts, places, 1)
+            counts = xp.maximum(counts, 1)
+            room = xp.floor_divide(room, counts) if room.dtype.kind in "iu" else room / counts.astype(room.dtype)
+        if room is not target:
+            store(xp, target, room)
+        return out
+
+    # fmt: off
+    return {
+        "index_put.out":     Row(index_put),
+        "scatter.src_out":   Row(scatter_src),
+        "scatter.value_out": Row(scatter_value),
+        "scatter_add.out":   Row(scatter_add),
+        "scatter_reduce.two_out": Row(scatter_reduce),
+        "index_add.out":     Row(index_add),
+    }
+    # fmt: on
