@@ -268,7 +268,9 @@ def diagonal_backward(
 
 
 @family
-def written_over(call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any) -> tuple[Tensor, int]:
+def written_over(
+    call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any
+) -> tuple[Tensor, int]:
     """select_scatter, slice_scatter: (self, src, dim, ...)."""
     at = wrap_dim(dim, logical_ndim(self, dims[0])) + 1
     return call(front(self, dims[0], size), front(src, dims[1], size), at, *rest), 0
