@@ -36,8 +36,8 @@ SPECIAL = [
 ]
 # fmt: off
 ONE = (
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2", "log10", "deg2rad", "rad2deg", "sinc",
-    "erfc", "silu", "mish", "hardsigmoid", "hardswish", "frac", "special_entr", "square", "sgn", "conj_physical", "isinf",
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2", "log10", "deg2rad", "rad2deg",
+    "sinc", "erfc", "silu", "mish", "hardsigmoid", "hardswish", "frac", "special_entr", "square", "sgn", "conj_physical", "isinf",
     "isposinf", "isneginf", "signbit", "nan_to_num", "elu", "leaky_relu", "hardtanh", "hardshrink", "softshrink", "softplus",
 )
 # fmt: on
