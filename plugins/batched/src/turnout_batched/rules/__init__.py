@@ -155,6 +155,7 @@ RULES: dict[str, Any] = {
 DECOMPOSED: dict[str, Any] = {
     "fill.Tensor": decompositions.fill,
     "vdot": decompositions.vdot,
+    "segment_reduce": decompositions.segment_reduce,
     "mse_loss": decompositions.mse_loss,
     "mse_loss_backward": decompositions.mse_loss_backward,
     "nll_loss_forward": decompositions.nll_loss_forward,
