@@ -106,9 +106,6 @@ class BatchedTensor(Tensor):
     def register_hook(self, hook: Any) -> Any:
         raise errors.VmapError(errors.imperative("register_hook()"))
 
-    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
-        raise errors.VmapError(errors.imperative("register_post_accumulate_grad_hook()"))
-
     def retain_grad(self) -> None:
         raise errors.VmapError(errors.imperative("retain_grad()"))
 
