@@ -1,4 +1,4 @@
-"""Pointwise operators, where the table of cases does not say it all: errors, aliases, activations, conversions, memory formats."""
+"""Pointwise operators, where the table of cases does not say it all: errors, aliases, activations, conversions, formats."""
 
 from __future__ import annotations
 
