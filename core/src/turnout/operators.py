@@ -362,11 +362,13 @@ class Packet:
         return self._choose(args, kwargs)
 
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operator:
+        from turnout.calling import Missing
         from turnout.schema import overloads
         from turnout.tensors import Tensor
 
         candidates = self._candidates()
         operators, schemas = candidates
+        args = tuple([a for a in args if a.__class__ is not Missing])
         if not operators:
             raise UnknownOperatorError(texts.unknown_packet(self.namespace, self.name))
 

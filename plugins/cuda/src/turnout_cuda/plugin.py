@@ -34,8 +34,9 @@ def turnout_available() -> str | None:
 def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
     """Register device `cuda`."""
     import cupy
+    import cupyx
 
-    xp = CuPyModule(cupy)
+    xp = CuPyModule(cupy, cupyx.errstate)
     register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]))
 
 
