@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.errors import DimError
 from turnout.native.wrappers import Row
 from turnout_arrays.numbers import store
 
@@ -29,21 +30,21 @@ def along(xp: Any, shape: tuple[int, ...], dim: int, index: Any) -> tuple[Any, .
 
 
 def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """The optional index tensors of `index`: None is a whole dim. Raises IndexError where the array module would wrap around."""
+    """The optional index tensors of `index`: None is a whole dim. Raises DimError where the array module would wrap around."""
     if getattr(xp, "wraps_indices", False):
         for index, length in zip(indices, shape, strict=False):
             if index is not None and index.size and bool(xp.any((index < -length) | (index >= length))):
                 wrong = int(index[(index < -length) | (index >= length)].reshape(-1)[0])
-                raise IndexError(f"index {wrong} is out of bounds for a dimension of size {length}")
+                raise DimError(f"index {wrong} is out of bounds for a dimension of size {length}")
     return tuple(slice(None) if index is None else index for index in indices)
 
 
 def in_range(xp: Any, name: str, index: Any, length: int) -> None:
-    """Raise IndexError unless all of `index` is in 0..length-1: array modules count negative ones from the end."""
+    """Raise DimError unless all of `index` is in 0..length-1: array modules count negative ones from the end."""
     if index.size and bool(xp.any((index < 0) | (index >= length))):
         low, high = int(xp.min(index)), int(xp.max(index))
         wrong = low if low < 0 else high
-        raise IndexError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
+        raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
 
 def selecting(xp: Any) -> Table:
