@@ -30,11 +30,10 @@ def miss(op_name: str, args: tuple[Any, ...]) -> Any:
     _check_tensors(op, args)
     ks = op.key_set(args)
     try:
-        call = op.lookup(ks)
+        return op.lookup(ks)(ks, *args)
     except NoKernelError:
         _check_lists(op, args)
         raise
-    return call(ks, *args)
 
 
 def _check_lists(op: Any, args: tuple[Any, ...]) -> None:

@@ -169,14 +169,12 @@ def copy_into(op: Operator, target: Any, value: Any) -> None:
         for t, v in zip(target, value, strict=True):
             copy_into(op, t, v)
     elif target is not None and value is not None:
-        from turnout.native.wrappers import check_result_dtype, check_writable, resize_output
+        from turnout.native.wrappers import check_result_dtype, resize_output
         from turnout.shapes.specs import Out
 
         if value.dtype is not target.dtype:
             check_result_dtype(op, Out(value.shape, value.dtype), target)
-        backend = target.device.backend
-        check_writable(op, backend, target, ())
-        resize_output(op, backend, target, value.shape)
+        resize_output(op, target.device.backend, target, value.shape)
         target.copy_(value)
 
 

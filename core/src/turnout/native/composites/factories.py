@@ -169,7 +169,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
     computed = _step_dtype(dtype)
     if dtype.category < FLOAT:
         start, end = _whole(start), _whole(end)
-    elif dtype is not computed:  # two-byte floats: the ends are rounded before the step is computed
+    elif dtype is not computed and steps > 1:  # two-byte floats: the ends are rounded before the step is computed
         start, end = _as_tensor(start, dtype, options), _as_tensor(end, dtype, options)
     exponents = linspace(start, end, steps, dtype=computed, **options)
     made = aten.pow__Scalar(float(base), exponents)
