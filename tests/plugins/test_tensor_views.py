@@ -161,7 +161,7 @@ def test_an_empty_list_of_tensors_is_named() -> None:
     for _ in range(2):
         with pytest.raises(ArgumentError) as caught:
             turnout.cat([])
-    assert str(caught.value) == "aten::cat: argument 'tensors' needs at least one tensor, got []"
+    assert str(caught.value) == "aten::cat: argument 'tensors' needs at least one tensor, got an empty list"
 
 
 # ---- facts and writes by index

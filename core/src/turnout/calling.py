@@ -9,7 +9,7 @@ from __future__ import annotations
 from turnout.devices import Device, device
 from turnout.dtypes import DTYPES as DTYPES
 from turnout.dtypes import DType, bool_, get_default_dtype, int64
-from turnout.errors import ArgumentError, CallError, NoKernelError, StaleOperatorError
+from turnout.errors import CallError, StaleOperatorError
 from turnout.errors import calls as texts
 from turnout.registry import REGISTRY
 from turnout.state import DISPATCH as _DISPATCH
@@ -29,18 +29,7 @@ def miss(op_name: str, args: tuple[Any, ...]) -> Any:
         raise StaleOperatorError(texts.gone(op_name))
     _check_tensors(op, args)
     ks = op.key_set(args)
-    try:
-        return op.lookup(ks)(ks, *args)
-    except NoKernelError:
-        _check_lists(op, args)
-        raise
-
-
-def _check_lists(op: Any, args: tuple[Any, ...]) -> None:
-    """Say that a list of tensors is empty, where that leaves a call without a backend."""
-    for argument, value in zip(op.schema.arguments, args, strict=True):
-        if argument.type.canonical == "Tensor[]" and not value:
-            raise ArgumentError(f"{op.qualified_name}: argument '{argument.name}' needs at least one tensor, got {value!r}")
+    return op.lookup(ks)(ks, *args)
 
 
 def _check_tensors(op: Any, args: tuple[Any, ...]) -> None:
