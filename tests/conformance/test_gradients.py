@@ -57,14 +57,15 @@ RANDOM = {
     "normal.Tensor_Tensor", "poisson",
 }  # fmt: skip
 
-DIFFERENTIABLE = [case for case in (*CASES, *OWN) if case.differentiable and "float64" in case.dtypes]
+PRECISE = ("float64", "complex128")
+DIFFERENTIABLE = [case for case in (*CASES, *OWN) if case.differentiable and set(PRECISE) & set(case.dtypes)]
 DIFFERENTIABLE = [case for case in DIFFERENTIABLE if case.op not in TIED]
 
 
 def leaf(data: Any, dtype: str) -> turnout.Tensor:
-    """A float tensor as a leaf that requires a gradient, any other as it is."""
+    """A float or complex tensor as a leaf that requires a gradient, any other as it is."""
     made = turnout.tensor(data, dtype=dtype_named(dtype))
-    return made.requires_grad_() if made.is_floating_point() else made
+    return made.requires_grad_() if made.is_floating_point() or made.is_complex() else made
 
 
 def leaves(value: Any) -> list[turnout.Tensor]:
@@ -101,7 +102,7 @@ def sample_calls(case: OperatorCase) -> list[tuple[Any, Any]]:
     names = [a.name for a in REGISTRY.find(f"aten::{case.op}").schema.arguments]
     constant = CONSTANTS.get(case.op)
     found = []
-    for args, kwargs in calls(case, "float64", leaf):
+    for args, kwargs in calls(case, next(d for d in PRECISE if d in case.dtypes), leaf):
         given = tuple(a.detach() if n == constant and a is not None else a for n, a in zip(names, args, strict=False))
         found.append((given, kwargs))
     return found
@@ -140,7 +141,8 @@ def inplace_of(case: OperatorCase) -> Any:
     return None
 
 
-INPLACE = [case for case in DIFFERENTIABLE if inplace_of(case) is not None]
+# A complex tensor does not become real in place.
+INPLACE = [c for c in DIFFERENTIABLE if inplace_of(c) is not None and (c.op != "abs" or "float64" in c.dtypes)]
 
 
 @pytest.mark.parametrize("case", INPLACE, ids=str)

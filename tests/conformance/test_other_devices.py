@@ -194,7 +194,7 @@ def leaf(device: str) -> Make:
     return make
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.differentiable], ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if c.differentiable and "float64" in c.dtypes], ids=str)
 def test_gradients_are_those_of_cpu(case: OperatorCase, device: str) -> None:
     op = find(case.op)
     for (args, kwargs), (cpu_args, cpu_kwargs) in pairs(case, "float64", leaf, device):

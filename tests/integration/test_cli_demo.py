@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from installed import Environment
 
+import turnout
 from turnout_cli.main import turnout as command
 
 
@@ -51,6 +52,38 @@ def test_mixed_precision_learns_as_well_and_is_explained():
     assert found["accuracy"] >= 0.96
     assert "\n-> AutocastCPU  autocast to lower precision" in found["explanation"]
     assert ("AutocastCPU", "autocast to float32") in {(row["key"], row["kernel"]) for row in found["calls"]}
+
+
+def test_float16_is_trained_with_a_scaler():
+    found = json.loads(run("--json", "--amp", "fp16", "--epochs", "10").stdout)
+    assert found["amp"] == "float16"
+    assert found["accuracy"] >= 0.94
+    assert "autocast to lower precision" in found["explanation"]
+
+
+@pytest.mark.parametrize("amp", [[], ["--amp", "bf16"]], ids=["float32", "bf16"])
+def test_a_device_with_its_own_memory_learns_as_well_and_asks_the_host_for_nothing(need_device, amp):
+    need_device("opencl")
+    found = json.loads(run("--json", "--device", "opencl", *amp).stdout)
+    assert found["device"] == "opencl:0"
+    assert found["accuracy"] >= 0.96
+    assert found["hosted"] == []
+
+
+def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
+    need_device("opencl")
+    from turnout_cli import digits
+
+    plain = digits.Classifier.__call__
+
+    def with_a_detour(self, images):
+        images.to(turnout.complex64).exp()
+        return plain(self, images)
+
+    monkeypatch.setattr(digits.Classifier, "__call__", with_a_detour)
+    text = run("--device", "opencl", "--epochs", "1").stdout
+    assert "what had no kernel there, and ran on another device and was copied back" in text
+    assert "aten::exp.out  opencl  cpu" in text
 
 
 def test_the_plot_is_a_picture(found):

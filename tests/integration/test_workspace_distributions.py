@@ -26,7 +26,7 @@ ARROWS = {
     "turnout-batched": {"turnout-core"},
     "turnout-cli": {"turnout-autocast", "turnout-autograd", "turnout-core", "turnout-cpu"},
     "turnout-cpu": {"turnout-arrays", "turnout-core"},
-    "turnout-cuda": {"turnout-arrays", "turnout-core"},
+    "turnout-cuda": {"turnout-arrays", "turnout-core", "turnout-cpu"},
     "turnout-meta": {"turnout-core"},
     "turnout-opencl": {"turnout-core", "turnout-cpu"},
     "turnout-tracer": {"turnout-core"},

@@ -18,7 +18,9 @@ from operator_cases import (
     pointwise,
     reductions,
     scattering,
+    sorting,
     special,
+    statistics,
     view_copies,
     views,
 )
@@ -32,6 +34,8 @@ FAMILIES = (
     complex,
     activations,
     reductions,
+    statistics,
+    sorting,
     layers,
     linalg,
     views,

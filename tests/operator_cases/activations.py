@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
 
 from operator_cases.model import NUMBERS, M, OperatorCase, S, T, one, values
@@ -78,7 +79,7 @@ CASES: tuple[OperatorCase, ...] = (
         )
     ],
     OperatorCase("leaky_relu_backward", (S(G, M, 0.2, False),), lambda np, g, x, s, r: np.where(x > 0, g, g * s)),
-    OperatorCase("log_sigmoid_backward", (S(G, M, T(values(2, 3, low=0.1, high=0.9))),), lambda np, g, x, b: g * sigmoid(np, -x)),
+    OperatorCase("log_sigmoid_backward", (S(G, M, T([[exp(-abs(x)) for x in row] for row in M.data])),), lambda np, g, x, b: g * sigmoid(np, -x)),
     OperatorCase("glu_backward", (S(G, T(values(2, 6)), 1),), lambda np, g, x, dim: np.concatenate([g * sigmoid(np, x[:, 3:]), g * x[:, :3] * sigmoid(np, x[:, 3:]) * sigmoid(np, -x[:, 3:])], 1)),
 )
 # fmt: on

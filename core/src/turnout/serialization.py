@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
+from turnout import return_types
 from turnout.devices import Device, device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import AliasError, CallError, FileFormatError, NoDataError
@@ -235,7 +236,7 @@ class _Writer:
             return {"complex": [repr(obj.real), repr(obj.imag)]}
         if isinstance(obj, Tensor):
             return self.tensor_or_again(obj, where)
-        if type(obj) in (list, tuple, dict, OrderedDict):
+        if type(obj) in (list, tuple, dict, OrderedDict) or return_types.is_standard(type(obj)):
             return self.container(obj, where)
         if isinstance(obj, DType):
             return {"dtype": obj.name}
@@ -249,8 +250,10 @@ class _Writer:
         self.open.add(id(obj))
         if type(obj) is list:
             made: Any = [self.tree(v, f"{where}[{i}]") for i, v in enumerate(obj)]
-        elif type(obj) is tuple:
+        elif isinstance(obj, tuple):
             made = {"tuple": [self.tree(v, f"{where}[{i}]") for i, v in enumerate(obj)]}
+            if return_types.is_standard(type(obj)):
+                made = {"result": [type(obj).__name__, made]}
         else:
             items = [[self.tree(k, f"a key of {where}"), self.tree(v, f"{where}[{k!r}]")] for k, v in obj.items()]
             made = {"dict": items}
@@ -340,7 +343,7 @@ class _Reader:
         self.storages = head.get("storages", [])
         try:
             return self.object(head.get("object"))
-        except (KeyError, TypeError, IndexError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
             if isinstance(error, FileFormatError):
                 raise
             raise self.wrong(f"{type(error).__name__}: {error}") from error
@@ -353,6 +356,8 @@ class _Reader:
         ((kind, value),) = tree.items()
         if kind == "tuple":
             return tuple(self.object(v) for v in value)
+        if kind == "result":
+            return return_types.standard(value[0])(self.object(value[1]))
         if kind == "dict":
             return {self.object(k): self.object(v) for k, v in value}
         if kind == "float":

@@ -70,7 +70,7 @@ def _build(structure: Any, leaf: Callable[[], Any]) -> Any:
     if structure.kind is dict:
         return dict(zip(structure.keys, parts, strict=True))
     if _is_named(structure.kind):
-        return structure.kind(*parts)
+        return structure.kind._make(parts)
     return structure.kind(parts)
 
 

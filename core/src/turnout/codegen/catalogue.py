@@ -162,6 +162,20 @@ def is_int_list(argument: Argument) -> bool:
     return str(argument.type).startswith(("int[", "SymInt["))
 
 
+def result_fields(packet: Packet) -> tuple[str, ...]:
+    """The names of the results where a packet's overloads have several and name them alike, or ()."""
+    several = {tuple(r.name or "" for r in f.schema.returns) for f in packet.bases if len(f.schema.returns) > 1}
+    fields = several.pop() if len(several) == 1 else ()
+    return fields if all(fields) else ()
+
+
+def named_packets(functions: NativeFunctions) -> list[Packet]:
+    """The packets with functions or methods whose results have names, by name."""
+    found = {p.name: p for p in method_packets(functions)}
+    found |= {p.name: p for module in MODULES for p in function_packets(functions, module)}
+    return [packet for _, packet in sorted(found.items()) if result_fields(packet)]
+
+
 def same_inputs(base: NativeFunction, out: NativeFunction) -> bool:
     """Whether an out variant takes what the base takes, TensorOptions apart."""
     options = base.schema.tensor_options

@@ -9,8 +9,8 @@ from pathlib import Path
 from turnout.codegen.catalogue import MODULES
 from turnout.codegen.functions import functions_text
 from turnout.codegen.operators import groups_text, operators_text
-from turnout.codegen.parts import methods_text, names_text, parts_texts
-from turnout.codegen.typestubs import functions_stub, methods_stub, tables_stub
+from turnout.codegen.parts import methods_text, names_text, parts_texts, return_types_text
+from turnout.codegen.typestubs import functions_stub, methods_stub, return_types_stub, tables_stub
 from turnout.errors.native import Problem, near
 from turnout.native.model import NativeFunctions, load
 
@@ -33,8 +33,10 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
         "groups.py": groups_text(functions, source),
         "methods.py": methods_text(functions, source),
         "names.py": names_text(functions, source),
+        "return_types.py": return_types_text(source),
     }
     texts |= tables_stub(source)
+    texts["return_types.pyi"] = return_types_stub(functions, source)
     texts["methods.pyi"] = methods_stub(functions, source)
     for module, file in MODULES.items():
         texts[f"{file}.py"] = functions_text(module, source)

@@ -11,9 +11,10 @@ from turnout.codegen.catalogue import (
     cache_name,
     function_packets,
     method_packets,
+    named_packets,
     unique_identifiers,
 )
-from turnout.codegen.functions import functions_lines, preamble, stub_name
+from turnout.codegen.functions import functions_lines, preamble, return_types_lines, stub_name
 from turnout.codegen.methods import method_source, operator_methods
 from turnout.codegen.operators import Resolve, operators_lines
 from turnout.codegen.source import header, imports, indented
@@ -48,7 +49,16 @@ def names_text(functions: NativeFunctions, source: str) -> str:
             *(f"        {p.public_name!r}," for p in function_packets(functions, module)),
             "    ),",
         ]
-    return "\n".join([*lines, "}"]) + "\n"
+    lines += ["}", "", "# Operators whose functions and methods return tuples with names.", "RETURN_TYPES = ("]
+    return "\n".join([*lines, *(f"    {p.name!r}," for p in named_packets(functions)), ")"]) + "\n"
+
+
+def return_types_text(source: str) -> str:
+    """The module beside the type stubs of the classes of named results."""
+    return (
+        header("The classes of named results, for type checkers.", source)
+        + "\nfrom turnout.return_types import __getattr__\n"
+    )
 
 
 def methods_text(functions: NativeFunctions, source: str) -> str:
@@ -80,7 +90,9 @@ def _part_text(functions: NativeFunctions, part: str, source: str, resolve: Reso
     lines += imports("turnout.calling", _used(STUB_GLOBALS, [*stubs, *body]))
     if _used(["aten"], methods):
         lines.append("from turnout.generated import operators as aten")
-    lines += ["from turnout.parts import publish", *preamble([*public, *with_methods], body), *stubs, *body]
+    lines += ["from turnout.parts import publish", *preamble([*public, *with_methods], body)]
+    named = {p.name: p for p in [*with_methods, *public]}
+    lines += [*return_types_lines(named.values()), *stubs, *body]
     lines += [*operators_lines(functions, own, resolve), *_functions_table(homes)]
     return "\n".join([*lines, "", "publish(OPERATORS, FUNCTIONS, methods)"]) + "\n"
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from turnout.codegen.catalogue import cache_name, function_packets, unique_identifiers
-from turnout.codegen.functions import functions_lines, preamble, stub_name
+from turnout.codegen.functions import functions_lines, preamble, return_types_lines, stub_name
 from turnout.codegen.operators import kernel_rows, sorted_tuple
 from turnout.codegen.source import header, imports
 from turnout.native.model import NativeFunctions, load
@@ -75,5 +75,12 @@ def thirdparty_text(functions: NativeFunctions, source: str, module: str | None)
     # One file has them all, so python_module takes nothing off their names.
     packets = [replace(p, module="") for module in modules for p in function_packets(functions, module)]
     body = functions_lines(packets)
-    lines += [*preamble(packets, body), *body, "", "", f"__all__ = {[p.public_name for p in packets]!r}"]
+    lines += [
+        *preamble(packets, body),
+        *return_types_lines(packets, "__name__"),
+        *body,
+        "",
+        "",
+        f"__all__ = {[p.public_name for p in packets]!r}",
+    ]
     return "\n".join(lines) + "\n"

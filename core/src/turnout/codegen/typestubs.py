@@ -8,6 +8,8 @@ from turnout.codegen.catalogue import (
     int_list_spreads,
     is_int_list,
     method_packets,
+    named_packets,
+    result_fields,
     same_inputs,
 )
 from turnout.codegen.methods import BINARY, operator_methods
@@ -30,6 +32,7 @@ from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
 """
+_RESULTS = "from turnout.generated import return_types as _results\n"
 
 _BASES = {
     "Tensor": "Tensor", "bool": "_bool", "int": "_int", "SymInt": "_int", "DeviceIndex": "_int", "float": "_float",
@@ -39,9 +42,9 @@ _BASES = {
 _ACCEPTED = {"ScalarType": "DType | type", "Device": "Device | _str", "Scalar": "_complex | Tensor"}
 
 
-def header(title: str, source: str) -> str:
+def header(title: str, source: str, *, results: bool = True) -> str:
     """How a type stub file begins."""
-    return _HEADER.format(title=title, source=source)
+    return _HEADER.format(title=title, source=source) + (_RESULTS if results else "")
 
 
 def functions_stub(functions: NativeFunctions, module: str, source: str) -> str:
@@ -76,6 +79,19 @@ def methods_stub(functions: NativeFunctions, source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def return_types_stub(functions: NativeFunctions, source: str) -> str:
+    """The type stubs of the classes of named results."""
+    lines = [header("Named results.", source, results=False)]
+    for packet in named_packets(functions):
+        returns = next(f.schema.returns for f in packet.bases if len(f.schema.returns) > 1)
+        types = [type_text(r.type) for r in returns]
+        lines += [f"class {packet.name}(tuple[{', '.join(types)}]):"]
+        for field, kind in zip(result_fields(packet), types, strict=True):
+            lines += ["    @property", f"    def {field}(self) -> {kind}: ..."]
+    lines += ["", f"__all__ = {[p.name for p in named_packets(functions)]!r}"]
+    return "\n".join(lines) + "\n"
+
+
 def tables_stub(source: str) -> dict[str, str]:
     """The type stubs of the tables: file name -> text."""
     return {
@@ -87,6 +103,7 @@ def __getattr__(name: _str) -> Any: ...
         + """
 OPERATORS: dict[_str, tuple[_str, ...]]
 FUNCTIONS: dict[_str, tuple[_str, ...]]
+RETURN_TYPES: tuple[_str, ...]
 """,
         "groups.pyi": header("Groups.", source)
         + """
@@ -150,7 +167,13 @@ def _signature(packet: Packet, f: NativeFunction, method: bool, out: str, spread
         more.append("requires_grad: _bool = ...")
     if more:
         parts += more if star else ["*", *more]
-    return f"def {packet.public_name}({', '.join(parts)}) -> {returns_text(f.schema)}: ..."
+    return f"def {packet.public_name}({', '.join(parts)}) -> {_results_text(packet, f)}: ..."
+
+
+def _results_text(packet: Packet, f: NativeFunction) -> str:
+    if len(f.schema.returns) > 1 and result_fields(packet):
+        return f"_results.{packet.name}"
+    return returns_text(f.schema)
 
 
 def accepted_text(type: Type) -> str:

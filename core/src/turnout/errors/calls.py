@@ -22,6 +22,11 @@ def gone(op_name: str) -> str:
     return f"{op_name} is gone: the library that defined it was undone; look the operator up again"
 
 
+def wrong_result_count(name: str, fields: tuple[str, ...], given: int) -> str:
+    """A named result made from a sequence of another length."""
+    return f"{name}: takes a sequence of {len(fields)} values ({', '.join(fields)}), got {given}"
+
+
 def too_many(op: Operator, expected: int, given: int) -> str:
     """More positional arguments than the schema has."""
     return f"{op.qualified_name}: takes {expected} positional argument{'s' if expected != 1 else ''}, got {given}"
@@ -30,6 +35,16 @@ def too_many(op: Operator, expected: int, given: int) -> str:
 def missing_argument(op: Operator, argument: Argument) -> str:
     """A required argument was left out."""
     return f"{op.qualified_name}: argument '{argument.name}' ({argument.type}) is missing"
+
+
+def not_given(op_name: str, argument: str, expected: str) -> str:
+    """A required argument of a public function was left out."""
+    return f"{op_name}: argument '{argument}' ({expected}) is missing"
+
+
+def unexpected_keyword(function: str, name: str) -> str:
+    """A keyword that a public function does not take, or a second name of an argument that is given already."""
+    return f"{function}: got an unexpected keyword argument '{name}'"
 
 
 def unexpected_argument(op: Operator, name: str, args: tuple[Any, ...]) -> str:

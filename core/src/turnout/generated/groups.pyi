@@ -9,6 +9,7 @@ from typing import Any, overload
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
+from turnout.generated import return_types as _results
 
 GROUPS: tuple[tuple[_str | None, _str | None, _str | None, _str | None], ...]
 STRUCTURED: dict[_str, tuple[dict[_str, _str], dict[_str, tuple[_str, ...]]]]

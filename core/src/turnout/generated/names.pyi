@@ -9,6 +9,8 @@ from typing import Any, overload
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
+from turnout.generated import return_types as _results
 
 OPERATORS: dict[_str, tuple[_str, ...]]
 FUNCTIONS: dict[_str, tuple[_str, ...]]
+RETURN_TYPES: tuple[_str, ...]

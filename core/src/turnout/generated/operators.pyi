@@ -9,5 +9,6 @@ from typing import Any, overload
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
+from turnout.generated import return_types as _results
 
 def __getattr__(name: _str) -> Any: ...

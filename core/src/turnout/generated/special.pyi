@@ -9,6 +9,7 @@ from typing import Any, overload
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.tensors import Tensor
+from turnout.generated import return_types as _results
 
 def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...

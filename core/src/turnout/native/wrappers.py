@@ -11,7 +11,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import can_cast
+from turnout.dtypes import COMPLEX, FLOAT, can_cast
 from turnout.errors import AliasError, DTypeError, ShapeError
 from turnout.shapes.specs import Out, Result, as_result
 from turnout.state import CLOCK
@@ -218,6 +218,10 @@ def inplace(s: Structured, backend: Backend, row: Row) -> Call:
                 f"{s.op.qualified_name}: self of shape {list(target.shape)} cannot hold the result of shape {list(out.shape)}"
             )
         check_result_dtype(s.op, out, target)
+        if out.dtype.category == FLOAT and target.dtype.category == COMPLEX:
+            raise DTypeError(
+                f"{s.op.qualified_name}: the result is real; a complex tensor does not become real in place"
+            )
         check_writable(s.op, backend, target, args[1:])
         array = target.array
         direct = (
@@ -241,13 +245,14 @@ _ASIDE = 4096
 
 
 def _fast_inplace(s: Structured, backend: Backend, row: Row, general: Call) -> Call:
-    """The in-place variant with a fast path for small tensors that share no memory."""
+    """The in-place variant with a fast path for small tensors."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
     tensors = [python_name(n) for n in s.tensors if n not in optional]
     others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
     first, rest = tensors[0], tensors[1:]
-    applies = [f"{first}.storage is None", f"{first}_a.size <= {_ASIDE}"]
+    # What is computed aside may share memory with anything; elements of self itself must not share theirs.
+    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous)", f"{first}_a.size <= {_ASIDE}"]
     applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     source = f"""\

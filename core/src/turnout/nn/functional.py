@@ -1,13 +1,14 @@
-"""`turnout.nn.functional`: the operators of python_module nn, and losses that take their reduction as a word."""
+"""`turnout.nn.functional`: functions for neural networks under PyTorch's names.
+
+Operators stand here as they are; what PyTorch writes in Python around them is in the modules beside this one, one per concern.
+"""
 
 from __future__ import annotations
 
-from turnout.errors import CallError
-from turnout.generated import functions as _functions
-from turnout.generated import nn_functional as _generated
 from turnout.generated.functions import (
     adaptive_avg_pool1d,
     avg_pool1d,
+    bilinear,
     channel_shuffle,
     conv1d,
     conv2d,
@@ -15,159 +16,59 @@ from turnout.generated.functions import (
     conv_transpose1d,
     conv_transpose2d,
     conv_transpose3d,
-    embedding,
+    cosine_similarity,
     log_softmax,
+    pairwise_distance,
+    pdist,
     pixel_shuffle,
     pixel_unshuffle,
     sigmoid,
     softmax,
     tanh,
 )
-from turnout.generated.nn_functional import avg_pool2d, avg_pool3d, gelu, linear, one_hot
+from turnout.generated.nn_functional import avg_pool2d, avg_pool3d, gelu, linear, one_hot, scaled_dot_product_attention
 from turnout.nn import activations as _activations
+from turnout.nn import images as _images
+from turnout.nn import layers as _layers
+from turnout.nn import losses as _losses
+from turnout.nn import normalisation as _normalisation
+from turnout.nn import pooling as _pooling
 from turnout.nn.activations import *  # noqa: F403 - a module of public functions with its own __all__
-from turnout.nn.images import (
-    affine_grid,
-    fold,
-    grid_sample,
-    interpolate,
-    pad,
-    unfold,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
-)
-from turnout.nn.normalisation import (
-    batch_norm,
-    group_norm,
-    instance_norm,
-    layer_norm,
-    local_response_norm,
-    normalize,
-    rms_norm,
-)
-from turnout.nn.pooling import (
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-    fractional_max_pool2d,
-    fractional_max_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
-    max_pool1d,
-    max_pool2d,
-    max_pool3d,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from turnout.tensors import Tensor
-
-REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
-
-
-def _reduction(name: str, reduction: str) -> int:
-    if reduction not in REDUCTIONS:
-        raise CallError(f"{name}: argument 'reduction' must be one of {', '.join(REDUCTIONS)}, got {reduction!r}")
-    return REDUCTIONS[reduction]
-
-
-def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    ignore_index: int = -100,
-    reduction: str = "mean",
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """Cross entropy of logits [N, C, ...] and targets: class indices [N, ...] (int64) or probabilities of input's shape.
-
-    weight [C] scales classes; targets equal to `ignore_index` count nothing. Returns a 0-dim tensor, or one loss per target
-    with reduction "none". Raises CallError for an unknown reduction.
-    """
-    number = _reduction("cross_entropy", reduction)
-    return _generated.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
-
-
-def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-) -> Tensor:
-    """Negative log-likelihood of log-probabilities [N, C] and class indices [N]; see `cross_entropy`."""
-    return _generated.nll_loss(input, target, weight, _reduction("nll_loss", reduction), ignore_index)
-
-
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The mean (or sum, or none) of the squared differences of two tensors that broadcast."""
-    return _generated.mse_loss(input, target, _reduction("mse_loss", reduction))
-
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """Zeros a fraction `p` of the elements at random and scales the others by 1 / (1 - p); the input where not `training`."""
-    return _functions.dropout(input, p, training)
-
+from turnout.nn.images import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout.nn.layers import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout.nn.losses import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout.nn.normalisation import *  # noqa: F403 - a module of public functions with its own __all__
+from turnout.nn.pooling import *  # noqa: F403 - a module of public functions with its own __all__
 
 __all__ = [
     *_activations.__all__,
-    "affine_grid",
-    "fold",
-    "grid_sample",
-    "interpolate",
-    "pad",
-    "unfold",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
-    "batch_norm",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "local_response_norm",
-    "normalize",
-    "rms_norm",
-    "channel_shuffle",
-    "pixel_shuffle",
-    "pixel_unshuffle",
+    *_images.__all__,
+    *_layers.__all__,
+    *_losses.__all__,
+    *_normalisation.__all__,
+    *_pooling.__all__,
     "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "bilinear",
+    "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
-    "fractional_max_pool2d",
-    "fractional_max_pool3d",
-    "lp_pool1d",
-    "lp_pool2d",
-    "lp_pool3d",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-    "cross_entropy",
-    "dropout",
-    "embedding",
+    "cosine_similarity",
     "gelu",
     "linear",
     "log_softmax",
-    "mse_loss",
-    "nll_loss",
     "one_hot",
+    "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "scaled_dot_product_attention",
     "sigmoid",
     "softmax",
     "tanh",

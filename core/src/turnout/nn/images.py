@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from math import floor
 
-from turnout.errors import CallError
+from turnout.errors import ArgumentError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
 from turnout.nn.pooling import adaptive_avg_pool2d, adaptive_avg_pool3d
+
+__all__ = [
+    "affine_grid",
+    "fold",
+    "grid_sample",
+    "interpolate",
+    "pad",
+    "unfold",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,18 +49,18 @@ def interpolate(
 
     The mode is nearest, nearest-exact, linear (one dim), bilinear, bicubic (two), trilinear (three) or area. `align_corners` maps the
     centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the sizes, rounded as they
-    are; `antialias` smooths where the image shrinks. Raises ValueError for sizes and modes that do not fit.
+    are; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
     """
     ndim = input.ndim - 2
     align = _alignment(mode, align_corners)
     size, scales = _size_and_scales(input, ndim, size, scale_factor)
     if recompute_scale_factor:
         if scales is None:
-            raise ValueError("interpolate: recompute_scale_factor needs scale_factor")
+            raise ArgumentError("interpolate: recompute_scale_factor needs scale_factor")
         size = [floor(float(n) * s) for n, s in zip(input.shape[2:], scales, strict=True)]
         scales = None
     if antialias and (mode, ndim) not in _SMOOTH:
-        raise ValueError(f"interpolate: antialias takes mode bilinear or bicubic with 4 dimensions, got {mode!r}")
+        raise ArgumentError(f"interpolate: antialias takes mode bilinear or bicubic with 4 dimensions, got {mode!r}")
     if mode in _COPYING and 1 <= ndim <= 3:
         return _upsampled(_COPYING[mode].format(ndim), input, size, scales)
     if mode == "area" and 1 <= ndim <= 3:
@@ -64,7 +76,7 @@ def interpolate(
 def _alignment(mode: str, align_corners: bool | None) -> bool:
     if mode in ("nearest", "nearest-exact", "area"):
         if align_corners is not None:
-            raise ValueError(
+            raise ArgumentError(
                 f"interpolate: align_corners belongs to linear, bilinear, bicubic and trilinear, not to {mode!r}"
             )
         return False
@@ -76,14 +88,14 @@ def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> 
     for name, value in (("size", size), ("scale_factor", scale_factor)):
         if isinstance(value, (tuple, list)):
             if len(value) != ndim:
-                raise ValueError(
+                raise ArgumentError(
                     f"interpolate: '{name}' must be one number or {ndim} for 'input' of shape {list(input.shape)}, got {list(value)}"
                 )
             found.append(list(value))
         else:
             found.append(None if value is None else [value] * ndim)
     if (size is None) == (scale_factor is None):
-        raise ValueError("interpolate: give one of size and scale_factor")
+        raise ArgumentError("interpolate: give one of size and scale_factor")
     return found[0], found[1]
 
 
@@ -137,12 +149,12 @@ def grid_sample(
 ) -> Tensor:
     """[N, C, H, W] read at the coordinates of a grid [N, *out, 2] in [-1, 1], x first; three dims likewise.
 
-    The mode is bilinear, nearest or bicubic (two dims only), what is outside zeros, border or reflection. Raises ValueError for
+    The mode is bilinear, nearest or bicubic (two dims only), what is outside zeros, border or reflection. Raises ArgumentError for
     other words, ShapeError for shapes that do not fit.
     """
     for name, value, words in (("mode", mode, _SAMPLING), ("padding_mode", padding_mode, _OUTSIDE)):
         if value not in words:
-            raise ValueError(f"grid_sample: {name} must be one of {', '.join(words)}, got {value!r}")
+            raise ArgumentError(f"grid_sample: {name} must be one of {', '.join(words)}, got {value!r}")
     return _functions.grid_sampler(
         input, grid, _SAMPLING.index(mode), _OUTSIDE.index(padding_mode), bool(align_corners)
     )
@@ -151,15 +163,15 @@ def grid_sample(
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid for `grid_sample` of the affine maps theta [N, 2, 3] or [N, 3, 4] and an output size [N, C, *out].
 
-    Raises ValueError for a theta that is not floating-point or does not fit the size.
+    Raises ArgumentError for a theta that is not floating-point or does not fit the size.
     """
     if not theta.is_floating_point():
-        raise ValueError(f"affine_grid: 'theta' must be floating-point, got {theta.dtype.name}")
+        raise ArgumentError(f"affine_grid: 'theta' must be floating-point, got {theta.dtype.name}")
     ndim = len(size) - 2
     if ndim not in (1, 2, 3) or theta.ndim != 3 or theta.shape[-2:] != (ndim, ndim + 1):
-        raise ValueError(f"affine_grid: 'theta' of shape {list(theta.shape)} does not fit size {list(size)}")
+        raise ArgumentError(f"affine_grid: 'theta' of shape {list(theta.shape)} does not fit size {list(size)}")
     if min(size) <= 0:
-        raise ValueError(f"affine_grid: size must be positive, got {list(size)}")
+        raise ArgumentError(f"affine_grid: size must be positive, got {list(size)}")
     return _functions.affine_grid_generator(theta, size, bool(align_corners))
 
 
@@ -178,6 +190,6 @@ def fold(
 def _pair(value: Any) -> list[int]:
     if isinstance(value, (tuple, list)):
         if len(value) not in (1, 2):
-            raise CallError(f"fold and unfold take one number or two, got {list(value)}")
+            raise ArgumentError(f"fold and unfold take one number or two, got {list(value)}")
         return list(value) * (2 // len(value))
     return [value, value]

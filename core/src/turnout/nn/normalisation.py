@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from turnout.errors import ArgumentError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
+
+__all__ = [
+    "batch_norm",
+    "group_norm",
+    "instance_norm",
+    "layer_norm",
+    "local_response_norm",
+    "normalize",
+    "rms_norm",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +56,7 @@ def _more_than_one(name: str, shape: Sequence[int]) -> None:
     for n in shape[2:]:
         count *= n
     if count == 1:
-        raise ValueError(f"{name}: more than one element per channel is needed in training, got shape {list(shape)}")
+        raise ArgumentError(f"{name}: more than one element per channel is needed in training, got shape {list(shape)}")
 
 
 def batch_norm(
@@ -54,7 +65,7 @@ def batch_norm(
 ) -> Tensor:  # fmt: skip
     """Mean 0 and variance 1 of each channel over the batch, or by the running statistics where not `training`.
 
-    In training the running statistics move on by `momentum`. Raises ValueError for one element per channel in training.
+    In training the running statistics move on by `momentum`. Raises ArgumentError for one element per channel in training.
     """
     if training and input.ndim >= 2:
         _more_than_one("batch_norm", input.shape)
@@ -71,7 +82,7 @@ def instance_norm(
         for n in input.shape[2:]:
             count *= n
         if count == 1:
-            raise ValueError(
+            raise ArgumentError(
                 f"instance_norm: more than one element per channel is needed in training, got shape {list(input.shape)}"
             )
     return _functions.instance_norm(
@@ -82,10 +93,10 @@ def instance_norm(
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """input / (k + alpha * mean of the squares of `size` neighbouring channels) ** beta. Krizhevsky et al. (2012).
 
-    Raises ValueError for fewer than 3 dimensions.
+    Raises ArgumentError for fewer than 3 dimensions.
     """
     if input.ndim < 3:
-        raise ValueError(f"local_response_norm: 'input' must have at least 3 dimensions, got {input.ndim}")
+        raise ArgumentError(f"local_response_norm: 'input' must have at least 3 dimensions, got {input.ndim}")
     if not input.numel():
         return input
     square = (input * input).unsqueeze(1)

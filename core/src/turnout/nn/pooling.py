@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from turnout.errors import CallError, ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout.generated import functions as _functions
 from turnout.generated import nn_functional as _generated
 
+__all__ = [
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+]
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from turnout.tensors import Tensor
@@ -20,14 +47,6 @@ def _each(value: Any, ndim: int) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
 
 
-def _max_pool(
-    pool: Callable[..., Any], input: Tensor, kernel_size: Size, stride: Size | None, padding: Size, dilation: Size,
-    ceil_mode: bool, return_indices: bool,
-) -> Any:  # fmt: skip
-    made = pool(input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
-    return made if return_indices else made[0]
-
-
 def max_pool1d(
     input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
     ceil_mode: bool = False, return_indices: bool = False,
@@ -36,8 +55,18 @@ def max_pool1d(
 
     The stride is the kernel where it is None. Raises ShapeError for windows that do not fit.
     """
-    pool = _functions.max_pool1d_with_indices
-    return _max_pool(pool, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    made = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return made if return_indices else made[0]
+
+
+def max_pool1d_with_indices(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """max_pool1d that always returns the indices."""
+    return _functions.max_pool1d_with_indices(
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
 
 
 def max_pool2d(
@@ -45,8 +74,18 @@ def max_pool2d(
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The same over [N, C, H, W] or [C, H, W]; places count in the flattened image."""
-    pool = _generated.max_pool2d_with_indices
-    return _max_pool(pool, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    made = max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return made if return_indices else made[0]
+
+
+def max_pool2d_with_indices(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """max_pool2d that always returns the indices."""
+    return _generated.max_pool2d_with_indices(
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
 
 
 def max_pool3d(
@@ -54,8 +93,18 @@ def max_pool3d(
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
     """The same over [N, C, D, H, W] or [C, D, H, W]."""
-    pool = _generated.max_pool3d_with_indices
-    return _max_pool(pool, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    made = max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return made if return_indices else made[0]
+
+
+def max_pool3d_with_indices(
+    input: Tensor, kernel_size: Size, stride: Size | None = None, padding: Size = 0, dilation: Size = 1,
+    ceil_mode: bool = False, return_indices: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """max_pool3d that always returns the indices."""
+    return _generated.max_pool3d_with_indices(
+        input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
+    )
 
 
 def _filled(input: Tensor, output_size: Any, ndim: int) -> list[int]:
@@ -76,37 +125,57 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 def adaptive_max_pool1d(input: Tensor, output_size: Size, return_indices: bool = False) -> Any:
     """The largest elements of windows that cover the line evenly, with `return_indices` and their places."""
-    made = _functions.adaptive_max_pool1d(input, output_size)
+    made = adaptive_max_pool1d_with_indices(input, output_size)
     return made if return_indices else made[0]
+
+
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """adaptive_max_pool1d that always returns the indices."""
+    return _functions.adaptive_max_pool1d(input, output_size)
 
 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The same with two dims; None keeps a length."""
-    made = _generated.adaptive_max_pool2d(input, _filled(input, output_size, 2))
+    made = adaptive_max_pool2d_with_indices(input, output_size)
     return made if return_indices else made[0]
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """adaptive_max_pool2d that always returns the indices."""
+    return _generated.adaptive_max_pool2d(input, _filled(input, output_size, 2))
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The same with three dims."""
-    made = _generated.adaptive_max_pool3d(input, _filled(input, output_size, 3))
+    made = adaptive_max_pool3d_with_indices(input, output_size)
     return made if return_indices else made[0]
 
 
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """adaptive_max_pool3d that always returns the indices."""
+    return _generated.adaptive_max_pool3d(input, _filled(input, output_size, 3))
+
+
 def _fractional(
-    name: str, ndim: int, input: Tensor, kernel_size: Size, output_size: Any, output_ratio: Any, return_indices: bool,
+    name: str, ndim: int, input: Tensor, kernel_size: Size, output_size: Any, output_ratio: Any,
     random_samples: Tensor | None,
-) -> Any:  # fmt: skip
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     if output_size is None:
         if output_ratio is None:
-            raise CallError(f"{name}: give output_size or output_ratio")
+            raise ArgumentError(f"{name}: give output_size or output_ratio")
         ratios = _each(output_ratio, ndim)
         output_size = [int(n * r) for n, r in zip(input.shape[-ndim:], ratios, strict=True)]
     if random_samples is None:
         batch = 1 if input.ndim == ndim + 1 else input.shape[0]
         random_samples = _functions.rand(batch, input.shape[-ndim - 1], ndim, dtype=input.dtype, device=input.device)
-    pool = getattr(_generated, name)
-    made = pool(input, kernel_size, output_size, random_samples)
-    return made if return_indices else made[0]
+    made: tuple[Tensor, Tensor] = getattr(_generated, name)(input, kernel_size, output_size, random_samples)
+    return made
 
 
 def fractional_max_pool2d(
@@ -115,11 +184,18 @@ def fractional_max_pool2d(
 ) -> Any:  # fmt: skip
     """The largest elements of windows that start at random steps, for an output of a size or of a ratio of the input's.
 
-    Raises CallError where neither is given.
+    Raises ArgumentError where neither is given.
     """
-    return _fractional(
-        "fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
-    )
+    made = fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return made if return_indices else made[0]
+
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """fractional_max_pool2d that always returns the indices."""
+    return _fractional("fractional_max_pool2d", 2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 def fractional_max_pool3d(
@@ -127,9 +203,16 @@ def fractional_max_pool3d(
     _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
     """The same with three dims."""
-    return _fractional(
-        "fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
-    )
+    made = fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+    return made if return_indices else made[0]
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor, kernel_size: Size, output_size: Any = None, output_ratio: Any = None, return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """fractional_max_pool3d that always returns the indices."""
+    return _fractional("fractional_max_pool3d", 3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
 # ---- back to the input of max_pool

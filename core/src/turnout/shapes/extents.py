@@ -93,7 +93,7 @@ def dense_strides(shape: Ints, strides: Ints) -> Ints:
 
 
 def layout(shape: Ints, *operands: Any) -> Ints | None:
-    """The strides of a pointwise result: those its operands agree on, when they are dense and not row-major; else None.
+    """The strides of a pointwise result: those its operands agree on, without gaps, when not row-major; else None.
 
     Operands of another shape have no say.
     # differs from torch: operands whose strides differ give a row-major result; TensorIterator orders dims by the first.
@@ -110,7 +110,19 @@ def layout(shape: Ints, *operands: Any) -> Ints | None:
                 agreed = strides
             elif strides != agreed:
                 return None
-    return agreed if agreed is not None and 0 not in shape and is_dense(shape, agreed) else None
+    if agreed is None or 0 in shape or 0 in agreed:
+        return None
+    return agreed if is_dense(shape, agreed) else _packed(shape, agreed)
+
+
+def _packed(shape: Ints, strides: Ints) -> Ints:
+    """The dense strides that keep the order of some with gaps."""
+    step = 1
+    packed = [1] * len(shape)
+    for i in sorted(reversed(range(len(shape))), key=lambda i: strides[i]):
+        packed[i] = step
+        step *= shape[i]
+    return tuple(packed)
 
 
 def preserved_strides(tensor: Any) -> Ints | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, bool_, int64
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.shapes.convolutions import at_least, spread
 from turnout.shapes.specs import Out
 
@@ -27,7 +27,7 @@ def pooled_length(length: int, kernel: int, stride: int, padding: int, dilation:
 def check_input(name: str, shape: Ints, ndim: int) -> None:
     """Raise unless the shape is [N, C, *S] or [C, *S] with elements in all dims but N."""
     if len(shape) not in (ndim + 1, ndim + 2) or 0 in shape[-ndim - 1 :]:
-        raise ShapeError(
+        raise ArgumentError(
             f"{name}: 'self' must have {ndim + 1} or {ndim + 2} dimensions, none but the batch empty; got shape {list(shape)}"
         )
 

@@ -107,18 +107,26 @@ def sums(xp: Any) -> Table:
 def extremes(xp: Any) -> Table:
     """Largest and smallest, and where they are. NaN counts as both; of equal elements the first is meant."""
 
+    def real(self: Any) -> None:
+        if self.dtype.kind == "c":  # array modules order these; the shape function says that they have no order
+            raise NotImplementedError("complex numbers have no order")
+
     def amax(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
+        real(self)
         value = xp.maximum.reduce(self, axes(self, dim), None, out, keepdim)
         return value if out is not None else row_major(xp, value)
 
     def amin(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
+        real(self)
         value = xp.minimum.reduce(self, axes(self, dim), None, out, keepdim)
         return value if out is not None else row_major(xp, value)
 
     def max_all(self: Any, out: Any = None) -> Any:
+        real(self)
         return xp.maximum.reduce(self, None, None, out)
 
     def min_all(self: Any, out: Any = None) -> Any:
+        real(self)
         return xp.minimum.reduce(self, None, None, out)
 
     def where(find: Any) -> Any:

@@ -59,6 +59,8 @@ upsample_lanczos2d_aa_backward = _call("_upsample_lanczos2d_aa_backward")
 _native_layer_norm_backward = _call("native_layer_norm_backward")
 _native_group_norm_backward = _call("native_group_norm_backward")
 
+embedding_dense_backward = _call("embedding_dense_backward")
+
 
 def placed_grad(grad: Tensor, shape: Ints, indices: Tensor, ndim: int) -> Tensor:
     """Every gradient added at the place in the last `ndim` dims that its window's largest element came from."""
@@ -98,3 +100,46 @@ def group_norm_grad(
         rows = input.to(mean.dtype).reshape((n, group, -1))
         mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))
     return _native_group_norm_backward(grad, input, mean, rstd, weight, n, c, area, group, mask)
+
+
+# ---- losses
+
+
+def _each_loss(grad: Tensor, value: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
+    """A derivative of each loss, times the weight and the gradient of what was made of all losses."""
+    if weight is not None:
+        value = value * weight
+    made = grad * value
+    return made / max(prod(made.shape), 1) if reduction == 1 else made
+
+
+def binary_cross_entropy_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
+) -> Tensor:
+    """(x - t) / (x (1 - x)), the denominator not below 1e-12."""
+    return _each_loss(grad, (self - target) / ((1 - self) * self).clamp(min=1e-12), weight, reduction)
+
+
+def binary_cross_entropy_target_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
+) -> Tensor:
+    """log(1 - x) - log(x), neither below -100."""
+    return _each_loss(grad, (-self).log1p().clamp(min=-100) - self.log().clamp(min=-100), weight, reduction)
+
+
+def binary_cross_entropy_with_logits_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
+    """sigmoid(x) (1 + (p - 1) t) - p t"""
+    positive = target if pos_weight is None else pos_weight * target
+    return _each_loss(grad, (positive + 1 - target) * self.sigmoid() - positive, weight, reduction)
+
+
+def binary_cross_entropy_with_logits_target_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
+    """-x - (p - 1) log(sigmoid(x))"""
+    value = -self
+    if pos_weight is not None:
+        value = value + (pos_weight - 1) * ((-self.abs()).exp().log1p() + (-self).relu())
+    return _each_loss(grad, value, weight, reduction)

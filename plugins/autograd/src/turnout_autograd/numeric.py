@@ -27,10 +27,10 @@ def gradcheck(
 ) -> bool:  # fmt: skip
     """Whether the gradients of `func` at `inputs` are what its values say.
 
-    Checked with respect to the inputs that require a gradient, best of float64. Every output of float dtype is taken. Raises
-    GradcheckError, or returns False without `raise_exception`.
+    Checked with respect to the inputs that require a gradient, best of float64 or complex128; a complex number counts as its two
+    parts. Every output of float or complex dtype is taken. Raises GradcheckError, or returns False without `raise_exception`.
     """
-    args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    func, args = _in_real_numbers(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
     try:
         _check(func, args, eps, atol, rtol, nondet_tol, check_undefined_grad)
     except GradcheckError:
@@ -45,13 +45,13 @@ def gradgradcheck(
     eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
 ) -> bool:  # fmt: skip
     """`gradcheck` of the gradients themselves, with respect to the inputs and to `grad_outputs` (random by default)."""
-    args = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    func, args = _in_real_numbers(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
     outputs = _outputs(func, args)
     random = Random(0)
     if grad_outputs is None:
         given = [_random_like(o, random) for o in outputs]
     else:
-        given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
+        given = [_real_leaf(g) for g in ([grad_outputs] if isinstance(grad_outputs, Tensor) else grad_outputs)]
     count = len(args)
 
     def first(*values: Any) -> tuple[Any, ...]:
@@ -66,6 +66,23 @@ def gradgradcheck(
         first, (*args, *given), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
         check_undefined_grad=False,
     )  # fmt: skip
+
+
+def _in_real_numbers(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function and its arguments with a last dim of two real numbers for every complex one that is checked."""
+    replaced = [_is_checked(a) and a.is_complex() for a in args]
+
+    def call(*values: Any) -> Any:
+        found = func(*[turnout.view_as_complex(v) if r else v for v, r in zip(values, replaced, strict=True)])
+        each = [found] if isinstance(found, Tensor) else list(found)
+        return [turnout.view_as_real(t) if isinstance(t, Tensor) and t.is_complex() else t for t in each]
+
+    return call, tuple([_real_leaf(a) if r else a for a, r in zip(args, replaced, strict=True)])
+
+
+def _real_leaf(value: Tensor) -> Tensor:
+    """A complex tensor as a leaf of real numbers, any other as it is."""
+    return turnout.view_as_real(value.detach()).requires_grad_() if value.is_complex() else value
 
 
 def _random_like(tensor: Tensor, random: Random) -> Tensor:

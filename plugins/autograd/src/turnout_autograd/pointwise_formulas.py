@@ -9,7 +9,7 @@ from typing import Any
 from turnout.dtypes import COMPLEX
 from turnout.registry import find_operator
 from turnout.tensors import Tensor
-from turnout_autograd.formulas import conj, where, zeros_like
+from turnout_autograd.formulas import conj, real_part, where, zeros_like
 
 
 def _call(name: str) -> Any:
@@ -35,8 +35,7 @@ special_i0e = _call("special_i0e")
 special_i1 = _call("special_i1")
 special_i1e = _call("special_i1e")
 erfcx = _call("special_erfcx")
-real = _call("real")
-imag = _call("imag")
+imag_part = _call("imag")
 view_as_real = _call("view_as_real")
 view_as_complex = _call("view_as_complex")
 elu_backward = _call("elu_backward")
@@ -51,6 +50,7 @@ silu_backward = _call("silu_backward")
 mish_backward = _call("mish_backward")
 glu_backward = _call("glu_backward")
 log_sigmoid_backward = _call("log_sigmoid_backward")
+complex = _call("complex")
 _where_self = _call("where.ScalarSelf")
 _power_of = _call("pow.Scalar")
 _stack = _call("stack")
@@ -68,19 +68,19 @@ def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
     """0 where the exponent is 0, also where self is."""
-    return _masked(grad * (exponent * conj(self).pow(exponent - 1)), exponent == 0)
+    return _masked(grad * conj(exponent * self.pow(exponent - 1)), exponent == 0)
 
 
 def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     """result * log(self); 0 where self is 0 and the exponent is not negative, the limit from above."""
-    zero = (self == 0).logical_and(exponent >= 0)
+    zero = (self == 0).logical_and(real_part(exponent) >= 0)
     return _masked(grad * (conj(result) * conj(self).log()), zero)
 
 
 def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """The same for a number as base."""
     if self == 0:
-        return where(exponent >= 0, 0, grad * (conj(result) * float("-inf")))
+        return where(real_part(exponent) >= 0, 0, grad * (conj(result) * float("-inf")))
     if self < 0:
         return grad * (conj(result) * float("nan"))
     return grad * (conj(result) * scalar_log(self))
@@ -175,15 +175,20 @@ def angle_grad(grad: Tensor, self: Tensor) -> Tensor:
     """grad * (-y, x) / (x^2 + y^2) of x + iy; 0 for real numbers and at 0."""
     if self.dtype.category != COMPLEX:
         return zeros_like(grad)
-    x, y = real(self), imag(self)
+    x, y = real_part(self), imag_part(self)
     size = x * x + y * y
     zero = size == 0
     size = where(zero, 1, size)
     return view_as_complex(_stack([_masked(grad * (-y / size), zero), _masked(grad * (x / size), zero)], -1))
 
 
+def polar_unit(angle: Tensor) -> Tensor:
+    """exp(-i angle)."""
+    return complex(angle.cos(), -angle.sin())
+
+
 def sgn_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """(grad - s conj(s conj(grad)) ...) / (2 |x|): what turns the sign; 0 at 0 and for real numbers."""
+    """(grad - s^2 conj(grad)) / (2 |x|), the part across the sign s; 0 at 0 and for real numbers."""
     if self.dtype.category != COMPLEX:
         return zeros_like(grad)
     size = self.abs()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.generated import operators as aten
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.keys import IMPLICIT
 from turnout.state import DISPATCH, LEVELS
 from turnout.tensors import Tensor
 from turnout_batched import errors
@@ -36,11 +37,15 @@ def _drawing(op: Operator) -> Callable[..., Any]:
     names = [a.name for a in op.schema.arguments]
     written = next((i for i, a in enumerate(op.schema.arguments) if a.is_write), None)
     sized = names.index("size") if "size" in names else None
+    decomposes = IMPLICIT in op.kernels
 
     def draw(ks: int, *args: Any) -> Any:
         levels = LEVELS.get()
         if any(level.randomness == "error" for level in levels):
-            raise errors.VmapError(errors.random_refused(op.qualified_name))
+            if not decomposes:
+                raise errors.VmapError(errors.random_refused(op.qualified_name))
+            below = ks & ~MODE  # what it calls is refused, if it draws at all: attention without dropout does not
+            return op.lookup(below)(below, *args)
         different = tuple([level for level in levels if level.randomness == "different"])
         include, keep = DISPATCH.get()
         token = DISPATCH.set((include & ~MODE, keep & ~MODE))

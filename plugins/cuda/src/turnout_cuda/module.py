@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
+from numpy.linalg import LinAlgError  # CuPy raises NumPy's
+
 # What CuPy adds atomically. Other integers are added in uint64, where sums wrap around to the same bits.
 _ADDED = frozenset({"int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"})
 
@@ -56,14 +58,34 @@ class Adding:
             self._cupy.copyto(array, wide, casting="unsafe")
 
 
+class Linalg:
+    """CuPy's `linalg`, raising LinAlgError where a solver fails: by itself CuPy returns what memory held, to spare waiting."""
+
+    LinAlgError = LinAlgError
+
+    def __init__(self, linalg: Any, errstate: Callable[..., Any]) -> None:
+        self._linalg = linalg
+        self._errstate = errstate
+
+    def __getattr__(self, name: str) -> Any:
+        function, errstate = getattr(self._linalg, name), self._errstate
+
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with errstate(linalg="raise"):
+                return function(*args, **kwargs)
+
+        return checked
+
+
 class CuPyModule:
-    """The array module that `turnout_arrays` is given."""
+    """The array module that `turnout_arrays` is given. `errstate` is CuPyX's, which has settings of its own."""
 
     wraps_indices = True
 
-    def __init__(self, cupy: Any) -> None:
+    def __init__(self, cupy: Any, errstate: Callable[..., Any]) -> None:
         self._cupy = cupy
         self.add = Adding(cupy)
+        self.linalg = Linalg(cupy.linalg, errstate)
         self.maximum = Reducing(cupy.maximum, cupy.amax)
         self.minimum = Reducing(cupy.minimum, cupy.amin)
         self.logical_and = Reducing(cupy.logical_and, cupy.all)

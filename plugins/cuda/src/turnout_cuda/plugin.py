@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import turnout_arrays
+from turnout.hosting import host
 from turnout.native.tables import register_kernels
 from turnout.plugins import hookimpl
 from turnout_cuda.backend import CUDABackend
@@ -33,8 +34,15 @@ def turnout_available() -> str | None:
 def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
     """Register device `cuda`."""
     import cupy
+    import cupyx
 
-    xp = CuPyModule(cupy)
-    backend = CUDABackend(cupy, xp)
+    xp = CuPyModule(cupy, cupyx.errstate)
+    register(library, CUDABackend(cupy, xp), with_host=bool(options["host_fallback"]))
+
+
+def register(library: Library, backend: CUDABackend, *, with_host: bool) -> None:
+    """The backend, its kernels, and what runs on cpu: operators whose kernels need SciPy, and those of other libraries."""
     library.backend(backend)
-    register_kernels(library, backend, turnout_arrays.kernels(xp))
+    register_kernels(library, backend, turnout_arrays.kernels(backend.xp))
+    if with_host:
+        library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")

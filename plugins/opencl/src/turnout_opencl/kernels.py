@@ -23,11 +23,11 @@ def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:
         assert not table.keys() & module.KERNELS.keys(), f"{module.__name__} repeats a row"
         for name, row in module.KERNELS.items():
             other = on_host(name, backend, _place) if with_host else _refused(name)
-            table[name] = Row(_by_dtype(row.fn, other), pointwise=row.pointwise)
+            table[name] = Row(_by_dtype(name, row.fn, other), pointwise=row.pointwise)
     return table
 
 
-def _by_dtype(fn: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
+def _by_dtype(name: str, fn: Callable[..., Any], other: Callable[..., Any]) -> Callable[..., Any]:
     """`fn` where the device computes in all dtypes of the call, else `other`."""
 
     def kernel(*args: Any) -> None:
@@ -39,7 +39,8 @@ def _by_dtype(fn: Callable[..., Any], other: Callable[..., Any]) -> Callable[...
         fn(*args)
 
     kernel.__wrapped__ = fn  # type: ignore[attr-defined]  # so that `explain` names the function that computes
-    kernel.__name__, kernel.__qualname__ = fn.__name__, fn.__qualname__
+    # A function that a factory made is called as its operator is.
+    kernel.__name__ = kernel.__qualname__ = name.partition(".")[0] if fn.__name__ == "kernel" else fn.__name__
     return kernel
 
 

@@ -13,7 +13,7 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
-from turnout import plugins
+from turnout import plugins, return_types
 from turnout.devices import Device, device
 from turnout.dtypes import DType, dtype_named
 from turnout.errors import FileFormatError, TurnoutError
@@ -94,6 +94,8 @@ def _nested(nested: Nested) -> dict[str, Any]:
 def _structure(structure: Any) -> Any:
     if structure is LEAF:
         return None
+    if return_types.is_standard(structure.kind):
+        return {"result": [_structure(branch) for branch in structure.branches], "type": structure.kind.__name__}
     if structure.kind not in _KINDS.values():
         raise errors.TraceError(errors.not_saved("an argument or result", structure.kind))
     branches = [_structure(branch) for branch in structure.branches]
@@ -195,7 +197,7 @@ def _read_structure(data: Any) -> Any:
     kind = next(iter(data))
     branches = tuple([_read_structure(branch) for branch in data[kind]])
     keys = tuple([_decode(key, [], None) for key in data["keys"]]) if kind == "dict" else tuple(range(len(branches)))
-    return Structure(_KINDS[kind], keys, branches)
+    return Structure(return_types.standard(data["type"]) if kind == "result" else _KINDS[kind], keys, branches)
 
 
 def _read_constant(data: dict[str, Any], target: Device | None) -> Constant:

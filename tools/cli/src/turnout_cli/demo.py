@@ -67,13 +67,16 @@ def _default_device() -> str:
 def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet: bool = False) -> dict[str, Any]:
     """Train and test; everything that the demo prints, as data. `amp` names the lower precision of the forwards."""
     import turnout
+    from turnout import hosting
     from turnout.dtypes import dtype_named
     from turnout_cli import digits
 
+    before = hosting.calls()
     generator = turnout.Generator(device).manual_seed(seed)
     data = digits.load(device, generator)
     model = digits.Classifier(HIDDEN, device, generator, None if amp is None else dtype_named(amp))
     optimiser = digits.Momentum(model.parameters, digits.LEARNING_RATE)
+    scaler = turnout.amp.GradScaler(device) if amp == "float16" else None
     losses: list[float] = []
     seconds: list[float] = []
     with _progress(quiet) as progress:
@@ -82,7 +85,7 @@ def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet:
             of_epoch = []
             for images, labels in digits.batches(data, generator):
                 start = perf_counter()
-                of_epoch.append(float(digits.train_step(model, optimiser, images, labels)))
+                of_epoch.append(float(digits.train_step(model, optimiser, images, labels, scaler)))
                 seconds.append(perf_counter() - start)
             losses.append(sum(of_epoch) / len(of_epoch))
             progress.update(task, advance=1, loss=f"loss {losses[-1]:.4f}")
@@ -90,9 +93,11 @@ def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet:
     right = sum(confusion[i][i] for i in range(digits.CLASSES))
     batch = data.images[: digits.BATCH], data.labels[: digits.BATCH]
     with turnout.trace_dispatch():
-        digits.train_step(model, optimiser, *batch)  # operators resolve anew in a trace: that is not what a step costs
+        digits.train_step(
+            model, optimiser, *batch, scaler
+        )  # operators resolve anew in a trace: that is not what a step costs
         with turnout.trace_dispatch() as log:
-            digits.train_step(model, optimiser, *batch)
+            digits.train_step(model, optimiser, *batch, scaler)
     return {
         "device": str(data.images.device),
         "amp": amp,
@@ -110,6 +115,11 @@ def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet:
         "calls": [
             {"key": key, "kernel": kernel, "calls": count, "microseconds": ns / 1000}
             for (key, kernel), (count, ns) in log.totals().items()
+        ],
+        "hosted": [
+            {"operator": op, "device": called, "host": ran, "calls": n - before.get((op, called, ran), 0)}
+            for (op, called, ran), n in hosting.calls().items()
+            if n > before.get((op, called, ran), 0)
         ],
         "explanation": _explanation(model, data),
     }
@@ -150,6 +160,12 @@ def _print(found: dict[str, Any]) -> None:
     rows = [(c["key"], c["kernel"], c["calls"], f"{c['microseconds']:.0f}") for c in found["calls"]]
     print_lines("what ran in one step, by key and kernel")
     print_table(("key", "kernel", "calls", "us, own"), rows)
+    if found["hosted"]:
+        print_lines("", "what had no kernel there, and ran on another device and was copied back")
+        print_table(
+            ("operator", "on", "ran on", "calls"),
+            [(h["operator"], h["device"], h["host"], h["calls"]) for h in found["hosted"]],
+        )
     print_lines(
         "", "why turnout.addmm(bias, images, weight.t()) runs what it runs", *_indented(found["explanation"]), ""
     )

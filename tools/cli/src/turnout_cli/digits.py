@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import turnout
 from turnout import Tensor
@@ -83,27 +84,38 @@ class Momentum:
     """Gradient descent with momentum: velocity = 0.9 velocity + gradient; parameter -= rate velocity."""
 
     def __init__(self, parameters: list[Tensor], rate: float) -> None:
+        self.param_groups = [{"params": parameters}]  # what GradScaler reads
         self.parameters = parameters
         self.rate = rate
         self.velocities = [turnout.zeros_like(p) for p in parameters]
 
     def step(self) -> None:
-        """Use the gradients, then clear them."""
+        """Use the gradients."""
         with turnout.no_grad():
             for parameter, velocity in zip(self.parameters, self.velocities, strict=True):
                 if parameter.grad is None:
                     continue
                 velocity.mul_(MOMENTUM).add_(parameter.grad)
                 parameter.sub_(velocity, alpha=self.rate)
-                parameter.grad = None
+
+    def clear(self) -> None:
+        """Forget the gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
 
 
-def train_step(model: Classifier, optimiser: Momentum, images: Tensor, labels: Tensor) -> Tensor:
-    """One step; the loss before it."""
+def train_step(model: Classifier, optimiser: Momentum, images: Tensor, labels: Tensor, scaler: Any = None) -> Tensor:
+    """One step; the loss before it. `scaler` is a GradScaler, for float16."""
     with model.precision():
         loss = functional.cross_entropy(model(images), labels)
-    loss.backward()
-    optimiser.step()
+    if scaler is None:
+        loss.backward()
+        optimiser.step()
+    else:
+        scaler.scale(loss).backward()
+        scaler.step(optimiser)
+        scaler.update()
+    optimiser.clear()
     return loss.detach()
 
 

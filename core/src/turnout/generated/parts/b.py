@@ -13,8 +13,11 @@ from turnout.calling import (
     miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet, spread, with_requires_grad,
 )
 
 P_bartlett_window = packet('aten', 'bartlett_window')
@@ -492,6 +495,55 @@ def op_bincount(self, weights=None, minlength=0):
     if kernel is None:
         return miss('aten::bincount', (self, weights, minlength))
     return kernel(ks, self, weights, minlength)
+
+K_binary_cross_entropy = {}
+def op_binary_cross_entropy(self, target, weight=None, reduction=1):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy', (self, target, weight, reduction))
+    return kernel(ks, self, target, weight, reduction)
+
+K_binary_cross_entropy_with_logits = {}
+def op_binary_cross_entropy_with_logits(self, target, weight=None, pos_weight=None, reduction=1):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if pos_weight is not None:
+            ks |= pos_weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy_with_logits[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy_with_logits', (self, target, weight, pos_weight, reduction))
+    return kernel(ks, self, target, weight, pos_weight, reduction)
+
+K_bilinear = {}
+def op_bilinear(input1, input2, weight, bias=None):
+    state = DISPATCH()
+    try:
+        ks = input1.keys | input2.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bilinear[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bilinear', (input1, input2, weight, bias))
+    return kernel(ks, input1, input2, weight, bias)
 
 K_batch_norm = {}
 def op_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
@@ -1011,6 +1063,40 @@ def op_bincount__out(self, weights=None, minlength=0, *, out):
         return miss('aten::bincount.out', (self, weights, minlength, out))
     return kernel(ks, self, weights, minlength, out)
 
+K_binary_cross_entropy__out = {}
+def op_binary_cross_entropy__out(self, target, weight=None, reduction=1, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy.out', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy.out', (self, target, weight, reduction, out))
+    return kernel(ks, self, target, weight, reduction, out)
+
+K_binary_cross_entropy_with_logits__out = {}
+def op_binary_cross_entropy_with_logits__out(self, target, weight=None, pos_weight=None, reduction=1, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits.out', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if weight is not None:
+            ks |= weight.keys
+        if pos_weight is not None:
+            ks |= pos_weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy_with_logits__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy_with_logits.out', (self, target, weight, pos_weight, reduction, out))
+    return kernel(ks, self, target, weight, pos_weight, reduction, out)
+
 K__batch_norm_no_update__out = {}
 def op__batch_norm_no_update__out(input, weight, bias, running_mean, running_var, momentum, eps, *, out0, out1, out2, out3):
     if momentum.__class__ is not float: momentum = as_float('aten::_batch_norm_no_update.out', 'momentum', momentum)
@@ -1185,10 +1271,14 @@ def op_bernoulli__Tensor(self, p, *, generator=None):
     return kernel(ks, self, p, generator)
 
 
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, **more):
     """aten::baddbmm, aten::baddbmm.out"""
-    if out is not None:
-        return op_baddbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return baddbmm(**first_names(baddbmm, more, {'input': input, 'batch1': batch1, 'batch2': batch2, 'beta': beta, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_baddbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::baddbmm', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm', 'alpha', alpha)
     state = DISPATCH()
@@ -1212,8 +1302,10 @@ def bartlett_window(*args, **kwargs):
     return P_bartlett_window(*args, **kwargs)
 
 
-def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+def batch_norm(input=MISSING, weight=MISSING, bias=MISSING, running_mean=MISSING, running_var=MISSING, training=MISSING, momentum=MISSING, eps=MISSING, cudnn_enabled=MISSING, **more):
     """aten::batch_norm"""
+    if more:
+        return batch_norm(**first_names(batch_norm, more, {'input': input, 'weight': weight, 'bias': bias, 'running_mean': running_mean, 'running_var': running_var, 'training': training, 'momentum': momentum, 'eps': eps, 'cudnn_enabled': cudnn_enabled}))
     if training.__class__ is not bool: training = as_bool('aten::batch_norm', 'training', training)
     if momentum.__class__ is not float: momentum = as_float('aten::batch_norm', 'momentum', momentum)
     if eps.__class__ is not float: eps = as_float('aten::batch_norm', 'eps', eps)
@@ -1238,11 +1330,13 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
 
 
-def bernoulli(input, *args, **kwargs):
+def bernoulli(input=MISSING, *args, **kwargs):
     """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out, aten::bernoulli.Tensor_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bernoulli, ('self',), (input,), args, kwargs)
         return P_bernoulli(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1256,10 +1350,55 @@ def bernoulli(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
-def bincount(input, weights=None, minlength=0, *, out=None):
+def bilinear(input1, input2, weight, bias=None):
+    """aten::bilinear"""
+    state = DISPATCH()
+    try:
+        ks = input1.keys | input2.keys | weight.keys
+        if bias is not None:
+            ks |= bias.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_bilinear[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::bilinear', (input1, input2, weight, bias))
+    return kernel(ks, input1, input2, weight, bias)
+
+
+def binary_cross_entropy_with_logits(input=MISSING, target=MISSING, weight=None, pos_weight=None, reduction=1, **more):
+    """aten::binary_cross_entropy_with_logits, aten::binary_cross_entropy_with_logits.out"""
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return binary_cross_entropy_with_logits(**first_names(binary_cross_entropy_with_logits, more, {'input': input, 'target': target, 'weight': weight, 'pos_weight': pos_weight, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_binary_cross_entropy_with_logits__out(input, target, weight, pos_weight, reduction, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if pos_weight is not None:
+            ks |= pos_weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy_with_logits[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy_with_logits', (input, target, weight, pos_weight, reduction))
+    return kernel(ks, input, target, weight, pos_weight, reduction)
+
+
+def bincount(input=MISSING, weights=None, minlength=0, **more):
     """aten::bincount, aten::bincount.out"""
-    if out is not None:
-        return op_bincount__out(input, weights, minlength, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bincount(**first_names(bincount, more, {'input': input, 'weights': weights, 'minlength': minlength}), out=out)
+        if out is not None:
+            return op_bincount__out(input, weights, minlength, out=out)
     if minlength.__class__ is not int: minlength = as_int('aten::bincount', 'minlength', minlength)
     state = DISPATCH()
     try:
@@ -1275,11 +1414,13 @@ def bincount(input, weights=None, minlength=0, *, out=None):
     return kernel(ks, input, weights, minlength)
 
 
-def bitwise_and(input, other, **kwargs):
+def bitwise_and(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_and.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_and, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_and(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1293,11 +1434,13 @@ def bitwise_and(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_left_shift(input, other, **kwargs):
+def bitwise_left_shift(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_left_shift.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_left_shift, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_left_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1311,10 +1454,14 @@ def bitwise_left_shift(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_not(input, *, out=None):
+def bitwise_not(input=MISSING, **more):
     """aten::bitwise_not, aten::bitwise_not.out"""
-    if out is not None:
-        return op_bitwise_not__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bitwise_not(**first_names(bitwise_not, more, {'input': input}), out=out)
+        if out is not None:
+            return op_bitwise_not__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1327,11 +1474,13 @@ def bitwise_not(input, *, out=None):
     return kernel(ks, input)
 
 
-def bitwise_or(input, other, **kwargs):
+def bitwise_or(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_or.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_or, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_or(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1345,11 +1494,13 @@ def bitwise_or(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_right_shift(input, other, **kwargs):
+def bitwise_right_shift(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_right_shift.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_right_shift, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_right_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1363,11 +1514,13 @@ def bitwise_right_shift(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_xor(input, other, **kwargs):
+def bitwise_xor(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_xor.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_xor, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_xor(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1409,10 +1562,14 @@ def block_diag(tensors, *, out=None):
     return kernel(ks, tensors)
 
 
-def bmm(input, mat2, *, out=None):
+def bmm(input=MISSING, mat2=MISSING, **more):
     """aten::bmm, aten::bmm.out"""
-    if out is not None:
-        return op_bmm__out(input, mat2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bmm(**first_names(bmm, more, {'input': input, 'mat2': mat2}), out=out)
+        if out is not None:
+            return op_bmm__out(input, mat2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mat2.keys
@@ -1442,8 +1599,10 @@ def broadcast_tensors(tensors):
     return kernel(ks, tensors)
 
 
-def broadcast_to(input, size):
+def broadcast_to(input=MISSING, size=MISSING, **more):
     """aten::broadcast_to"""
+    if more:
+        return broadcast_to(**first_names(broadcast_to, more, {'input': input, 'size': size}))
     size = as_ints('aten::broadcast_to', 'size', size)
     state = DISPATCH()
     try:
@@ -1457,11 +1616,13 @@ def broadcast_to(input, size):
     return kernel(ks, input, size)
 
 
-def bucketize(input, boundaries, **kwargs):
+def bucketize(input=MISSING, boundaries=MISSING, **kwargs):
     """aten::bucketize.Tensor and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bucketize, ('self', 'boundaries'), (input, boundaries,), (), kwargs)
         return P_bucketize(input, boundaries, **kwargs)
     state = DISPATCH()
     try:
@@ -1473,6 +1634,29 @@ def bucketize(input, boundaries, **kwargs):
     if kernel is None:
         return P_bucketize(input, boundaries)
     return kernel(ks, input, boundaries, False, False)
+
+
+def binary_cross_entropy(input=MISSING, target=MISSING, weight=None, reduction=1, **more):
+    """aten::binary_cross_entropy, aten::binary_cross_entropy.out"""
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return binary_cross_entropy(**first_names(binary_cross_entropy, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_binary_cross_entropy__out(input, target, weight, reduction, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if weight is not None:
+            ks |= weight.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_binary_cross_entropy[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::binary_cross_entropy', (input, target, weight, reduction))
+    return kernel(ks, input, target, weight, reduction)
 
 
 class methods:
@@ -1512,8 +1696,10 @@ class methods:
 
     bincount = op_bincount
 
-    def bitwise_and(self, other, **kwargs):
+    def bitwise_and(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_and, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1526,8 +1712,10 @@ class methods:
             return P_bitwise_and(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_and_(self, other, **kwargs):
+    def bitwise_and_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_and_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1540,8 +1728,10 @@ class methods:
             return P_bitwise_and_(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_left_shift(self, other, **kwargs):
+    def bitwise_left_shift(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_left_shift, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_left_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1554,8 +1744,10 @@ class methods:
             return P_bitwise_left_shift(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_left_shift_(self, other, **kwargs):
+    def bitwise_left_shift_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_left_shift_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_left_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1572,8 +1764,10 @@ class methods:
 
     bitwise_not_ = op_bitwise_not_
 
-    def bitwise_or(self, other, **kwargs):
+    def bitwise_or(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_or, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1586,8 +1780,10 @@ class methods:
             return P_bitwise_or(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_or_(self, other, **kwargs):
+    def bitwise_or_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_or_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1600,8 +1796,10 @@ class methods:
             return P_bitwise_or_(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_right_shift(self, other, **kwargs):
+    def bitwise_right_shift(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_right_shift, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_right_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1614,8 +1812,10 @@ class methods:
             return P_bitwise_right_shift(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_right_shift_(self, other, **kwargs):
+    def bitwise_right_shift_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_right_shift_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_right_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1628,8 +1828,10 @@ class methods:
             return P_bitwise_right_shift_(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_xor(self, other, **kwargs):
+    def bitwise_xor(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_xor, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1642,8 +1844,10 @@ class methods:
             return P_bitwise_xor(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_xor_(self, other, **kwargs):
+    def bitwise_xor_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_xor_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1928,6 +2132,17 @@ OPERATORS = {
         ('aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor', op_bincount, K_bincount, ('dynamic_output_shape',), True, True, ()),
         ('aten::bincount.out(Tensor self, Tensor? weights=None, SymInt minlength=0, *, Tensor(a!) out) -> Tensor(a!)', op_bincount__out, K_bincount__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::bincount'),)),
     ),
+    'binary_cross_entropy': (
+        ('aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor', op_binary_cross_entropy, K_binary_cross_entropy, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.regression:binary_cross_entropy'),)),
+        ('aten::binary_cross_entropy.out(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, *, Tensor(a!) out) -> Tensor(a!)', op_binary_cross_entropy__out, K_binary_cross_entropy__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::binary_cross_entropy'),)),
+    ),
+    'binary_cross_entropy_with_logits': (
+        ('aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean) -> Tensor', op_binary_cross_entropy_with_logits, K_binary_cross_entropy_with_logits, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.regression:binary_cross_entropy_with_logits'),)),
+        ('aten::binary_cross_entropy_with_logits.out(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=Mean, *, Tensor(a!) out) -> Tensor(a!)', op_binary_cross_entropy_with_logits__out, K_binary_cross_entropy_with_logits__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::binary_cross_entropy_with_logits'),)),
+    ),
+    'bilinear': (
+        ('aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor', op_bilinear, K_bilinear, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:bilinear'),)),
+    ),
     'batch_norm': (
         ('aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor', op_batch_norm, K_batch_norm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.normalisation:batch_norm'),)),
     ),
@@ -2001,6 +2216,8 @@ FUNCTIONS = {
         'bartlett_window': bartlett_window,
         'batch_norm': batch_norm,
         'bernoulli': bernoulli,
+        'bilinear': bilinear,
+        'binary_cross_entropy_with_logits': binary_cross_entropy_with_logits,
         'bincount': bincount,
         'bitwise_and': bitwise_and,
         'bitwise_left_shift': bitwise_left_shift,
@@ -2014,6 +2231,9 @@ FUNCTIONS = {
         'broadcast_tensors': broadcast_tensors,
         'broadcast_to': broadcast_to,
         'bucketize': bucketize,
+    },
+    'turnout.generated.nn_functional': {
+        'binary_cross_entropy': binary_cross_entropy,
     },
 }
 

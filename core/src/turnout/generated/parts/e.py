@@ -12,11 +12,16 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
     as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, check_options, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, check_options, first_names, packet, spread, with_requires_grad,
 )
 
+P_embedding_bag = packet('aten', 'embedding_bag')
 P_eq = packet('aten', 'eq')
 P_eye = packet('aten', 'eye')
 P_eq_ = packet('aten', 'eq_')
@@ -433,6 +438,96 @@ def op_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, spar
         return miss('aten::embedding', (weight, indices, padding_idx, scale_grad_by_freq, sparse))
     return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse)
 
+K_embedding_dense_backward = {}
+def op_embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq):
+    if num_weights.__class__ is not int: num_weights = as_int('aten::embedding_dense_backward', 'num_weights', num_weights)
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding_dense_backward', 'padding_idx', padding_idx)
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_dense_backward', 'scale_grad_by_freq', scale_grad_by_freq)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_dense_backward[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_dense_backward', (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq))
+    return kernel(ks, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+K_embedding_renorm_ = {}
+def op_embedding_renorm_(self, indices, max_norm, norm_type):
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm_', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm_', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm_', (self, indices, max_norm, norm_type))
+    return kernel(ks, self, indices, max_norm, norm_type)
+
+K_embedding_bag = {}
+def op_embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None, include_last_offset=False):
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_bag', 'scale_grad_by_freq', scale_grad_by_freq)
+    if mode.__class__ is not int: mode = as_int('aten::embedding_bag', 'mode', mode)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::embedding_bag', 'sparse', sparse)
+    if include_last_offset.__class__ is not bool: include_last_offset = as_bool('aten::embedding_bag', 'include_last_offset', include_last_offset)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | offsets.keys
+        if per_sample_weights is not None:
+            ks |= per_sample_weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_bag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_bag', (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset))
+    return kernel(ks, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset)
+
+K_embedding_bag__padding_idx = {}
+def op_embedding_bag__padding_idx(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx):
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_bag.padding_idx', 'scale_grad_by_freq', scale_grad_by_freq)
+    if mode.__class__ is not int: mode = as_int('aten::embedding_bag.padding_idx', 'mode', mode)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::embedding_bag.padding_idx', 'sparse', sparse)
+    if include_last_offset.__class__ is not bool: include_last_offset = as_bool('aten::embedding_bag.padding_idx', 'include_last_offset', include_last_offset)
+    if padding_idx is not None and padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding_bag.padding_idx', 'padding_idx', padding_idx)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | offsets.keys
+        if per_sample_weights is not None:
+            ks |= per_sample_weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_bag__padding_idx[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_bag.padding_idx', (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx))
+    return kernel(ks, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
+K__embedding_bag = {}
+def op__embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=-1):
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::_embedding_bag', 'scale_grad_by_freq', scale_grad_by_freq)
+    if mode.__class__ is not int: mode = as_int('aten::_embedding_bag', 'mode', mode)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::_embedding_bag', 'sparse', sparse)
+    if include_last_offset.__class__ is not bool: include_last_offset = as_bool('aten::_embedding_bag', 'include_last_offset', include_last_offset)
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::_embedding_bag', 'padding_idx', padding_idx)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | offsets.keys
+        if per_sample_weights is not None:
+            ks |= per_sample_weights.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__embedding_bag[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_embedding_bag', (weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx))
+    return kernel(ks, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
+
 K_einsum = {}
 def op_einsum(equation, tensors, *, path=None):
     if equation.__class__ is not str: equation = as_str('aten::einsum', 'equation', equation)
@@ -637,6 +732,68 @@ def op_eq__Scalar_out(self, other, *, out):
         return miss('aten::eq.Scalar_out', (self, other, out))
     return kernel(ks, self, other, out)
 
+K_embedding__out = {}
+def op_embedding__out(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False, *, out):
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding.out', 'padding_idx', padding_idx)
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding.out', 'scale_grad_by_freq', scale_grad_by_freq)
+    if sparse.__class__ is not bool: sparse = as_bool('aten::embedding.out', 'sparse', sparse)
+    state = DISPATCH()
+    try:
+        ks = weight.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding.out', (weight, indices, padding_idx, scale_grad_by_freq, sparse, out))
+    return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse, out)
+
+K_embedding_dense_backward__out = {}
+def op_embedding_dense_backward__out(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, *, out):
+    if num_weights.__class__ is not int: num_weights = as_int('aten::embedding_dense_backward.out', 'num_weights', num_weights)
+    if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding_dense_backward.out', 'padding_idx', padding_idx)
+    if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding_dense_backward.out', 'scale_grad_by_freq', scale_grad_by_freq)
+    state = DISPATCH()
+    try:
+        ks = grad_output.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_dense_backward__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_dense_backward.out', (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, out))
+    return kernel(ks, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq, out)
+
+K_embedding_renorm__out = {}
+def op_embedding_renorm__out(self, indices, max_norm, norm_type, *, out):
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm.out', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm.out', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm.out', (self, indices, max_norm, norm_type, out))
+    return kernel(ks, self, indices, max_norm, norm_type, out)
+
+K_embedding_renorm = {}
+def op_embedding_renorm(self, indices, max_norm, norm_type):
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm', (self, indices, max_norm, norm_type))
+    return kernel(ks, self, indices, max_norm, norm_type)
+
 K_expand_copy__out = {}
 def op_expand_copy__out(self, size, *, implicit=False, out):
     size = as_ints('aten::expand_copy.out', 'size', size)
@@ -748,8 +905,10 @@ def einsum(equation, tensors, *, path=None):
     return kernel(ks, equation, tensors, path)
 
 
-def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    """aten::embedding"""
+def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False, *, out=None):
+    """aten::embedding, aten::embedding.out"""
+    if out is not None:
+        return op_embedding__out(weight, indices, padding_idx, scale_grad_by_freq, sparse, out=out)
     if padding_idx.__class__ is not int: padding_idx = as_int('aten::embedding', 'padding_idx', padding_idx)
     if scale_grad_by_freq.__class__ is not bool: scale_grad_by_freq = as_bool('aten::embedding', 'scale_grad_by_freq', scale_grad_by_freq)
     if sparse.__class__ is not bool: sparse = as_bool('aten::embedding', 'sparse', sparse)
@@ -763,6 +922,29 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     if kernel is None:
         return miss('aten::embedding', (weight, indices, padding_idx, scale_grad_by_freq, sparse))
     return kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+def embedding_bag(*args, **kwargs):
+    """aten::embedding_bag, aten::embedding_bag.padding_idx"""
+    return P_embedding_bag(*args, **kwargs)
+
+
+def embedding_renorm_(input=MISSING, indices=MISSING, max_norm=MISSING, norm_type=MISSING, **more):
+    """aten::embedding_renorm_"""
+    if more:
+        return embedding_renorm_(**first_names(embedding_renorm_, more, {'input': input, 'indices': indices, 'max_norm': max_norm, 'norm_type': norm_type}))
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm_', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm_', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm_', (input, indices, max_norm, norm_type))
+    return kernel(ks, input, indices, max_norm, norm_type)
 
 
 def _empty(size, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, out=None):
@@ -794,8 +976,10 @@ def empty(*size, **kwargs):
 
 
 @with_requires_grad
-def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def empty_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::empty_like"""
+    if more:
+        return empty_like(**first_names(empty_like, more, {'input': input, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_like', 'pin_memory', pin_memory)
@@ -852,11 +1036,13 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     return kernel(ks, size, stride, dtype, layout, device, pin_memory)
 
 
-def eq(input, other, **kwargs):
+def eq(input=MISSING, other=MISSING, **kwargs):
     """aten::eq.Tensor, aten::eq.Scalar, aten::eq.Tensor_out, aten::eq.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_eq, ('self', 'other'), (input, other,), (), kwargs)
         return P_eq(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -870,8 +1056,10 @@ def eq(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def equal(input, other):
+def equal(input=MISSING, other=MISSING, **more):
     """aten::equal"""
+    if more:
+        return equal(**first_names(equal, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -884,10 +1072,14 @@ def equal(input, other):
     return kernel(ks, input, other)
 
 
-def erf(input, *, out=None):
+def erf(input=MISSING, **more):
     """aten::erf, aten::erf.out"""
-    if out is not None:
-        return op_erf__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erf(**first_names(erf, more, {'input': input}), out=out)
+        if out is not None:
+            return op_erf__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -900,8 +1092,10 @@ def erf(input, *, out=None):
     return kernel(ks, input)
 
 
-def erf_(input):
+def erf_(input=MISSING, **more):
     """aten::erf_"""
+    if more:
+        return erf_(**first_names(erf_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -914,10 +1108,14 @@ def erf_(input):
     return kernel(ks, input)
 
 
-def erfc(input, *, out=None):
+def erfc(input=MISSING, **more):
     """aten::erfc, aten::erfc.out"""
-    if out is not None:
-        return op_erfc__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erfc(**first_names(erfc, more, {'input': input}), out=out)
+        if out is not None:
+            return op_erfc__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -930,8 +1128,10 @@ def erfc(input, *, out=None):
     return kernel(ks, input)
 
 
-def erfc_(input):
+def erfc_(input=MISSING, **more):
     """aten::erfc_"""
+    if more:
+        return erfc_(**first_names(erfc_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -944,10 +1144,14 @@ def erfc_(input):
     return kernel(ks, input)
 
 
-def erfinv(input, *, out=None):
+def erfinv(input=MISSING, **more):
     """aten::erfinv, aten::erfinv.out"""
-    if out is not None:
-        return op_erfinv__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erfinv(**first_names(erfinv, more, {'input': input}), out=out)
+        if out is not None:
+            return op_erfinv__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -960,10 +1164,14 @@ def erfinv(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp(input, *, out=None):
+def exp(input=MISSING, **more):
     """aten::exp, aten::exp.out"""
-    if out is not None:
-        return op_exp__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return exp(**first_names(exp, more, {'input': input}), out=out)
+        if out is not None:
+            return op_exp__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -976,10 +1184,14 @@ def exp(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp2(input, *, out=None):
+def exp2(input=MISSING, **more):
     """aten::exp2, aten::exp2.out"""
-    if out is not None:
-        return op_exp2__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return exp2(**first_names(exp2, more, {'input': input}), out=out)
+        if out is not None:
+            return op_exp2__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -992,8 +1204,10 @@ def exp2(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp2_(input):
+def exp2_(input=MISSING, **more):
     """aten::exp2_"""
+    if more:
+        return exp2_(**first_names(exp2_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1006,8 +1220,10 @@ def exp2_(input):
     return kernel(ks, input)
 
 
-def exp_(input):
+def exp_(input=MISSING, **more):
     """aten::exp_"""
+    if more:
+        return exp_(**first_names(exp_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1020,10 +1236,14 @@ def exp_(input):
     return kernel(ks, input)
 
 
-def expand_copy(input, size, *, implicit=False, out=None):
+def expand_copy(input=MISSING, size=MISSING, *, implicit=False, **more):
     """aten::expand_copy, aten::expand_copy.out"""
-    if out is not None:
-        return op_expand_copy__out(input, size, implicit=implicit, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return expand_copy(**first_names(expand_copy, more, {'input': input, 'size': size, 'implicit': implicit}), out=out)
+        if out is not None:
+            return op_expand_copy__out(input, size, implicit=implicit, out=out)
     size = as_ints('aten::expand_copy', 'size', size)
     if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy', 'implicit', implicit)
     state = DISPATCH()
@@ -1038,10 +1258,14 @@ def expand_copy(input, size, *, implicit=False, out=None):
     return kernel(ks, input, size, implicit)
 
 
-def expm1(input, *, out=None):
+def expm1(input=MISSING, **more):
     """aten::expm1, aten::expm1.out"""
-    if out is not None:
-        return op_expm1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return expm1(**first_names(expm1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_expm1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1054,8 +1278,10 @@ def expm1(input, *, out=None):
     return kernel(ks, input)
 
 
-def expm1_(input):
+def expm1_(input=MISSING, **more):
     """aten::expm1_"""
+    if more:
+        return expm1_(**first_names(expm1_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1077,10 +1303,14 @@ def eye(*args, **kwargs):
     return P_eye(*args, **kwargs)
 
 
-def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
+def elu(input=MISSING, alpha=1, scale=1, input_scale=1, **more):
     """aten::elu, aten::elu.out"""
-    if out is not None:
-        return op_elu__out(input, alpha, scale, input_scale, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return elu(**first_names(elu, more, {'input': input, 'alpha': alpha, 'scale': scale, 'input_scale': input_scale}), out=out)
+        if out is not None:
+            return op_elu__out(input, alpha, scale, input_scale, out=out)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu', 'alpha', alpha)
     if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu', 'scale', scale)
     if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu', 'input_scale', input_scale)
@@ -1096,8 +1326,10 @@ def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
     return kernel(ks, input, alpha, scale, input_scale)
 
 
-def elu_(input, alpha=1, scale=1, input_scale=1):
+def elu_(input=MISSING, alpha=1, scale=1, input_scale=1, **more):
     """aten::elu_"""
+    if more:
+        return elu_(**first_names(elu_, more, {'input': input, 'alpha': alpha, 'scale': scale, 'input_scale': input_scale}))
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_', 'alpha', alpha)
     if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_', 'scale', scale)
     if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_', 'input_scale', input_scale)
@@ -1116,8 +1348,10 @@ def elu_(input, alpha=1, scale=1, input_scale=1):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    def eq(self, other, **kwargs):
+    def eq(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_eq, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1130,8 +1364,10 @@ class methods:
             return P_eq(self, other)
         return kernel(ks, self, other)
 
-    def eq_(self, other, **kwargs):
+    def eq_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_eq_, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1144,7 +1380,19 @@ class methods:
             return P_eq_(self, other)
         return kernel(ks, self, other)
 
-    equal = op_equal
+    def equal(self, other=MISSING, **more):
+        if more:
+            return self.equal(**first_names(methods.equal, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_equal[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::equal', (self, other))
+        return kernel(ks, self, other)
 
     erf = op_erf
 
@@ -1171,7 +1419,19 @@ class methods:
             return op_expand(self, spread(size), **kwargs)
         return op_expand(self, **kwargs)
 
-    expand_as = op_expand_as
+    def expand_as(self, other=MISSING, **more):
+        if more:
+            return self.expand_as(**first_names(methods.expand_as, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_expand_as[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::expand_as', (self, other))
+        return kernel(ks, self, other)
 
     expm1 = op_expm1
 
@@ -1264,7 +1524,22 @@ OPERATORS = {
         ('aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor', op_elu_backward, K_elu_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.activations:elu_backward'),)),
     ),
     'embedding': (
-        ('aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', op_embedding, K_embedding, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.layers:embedding'),)),
+        ('aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor', op_embedding, K_embedding, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.embeddings:embedding'),)),
+        ('aten::embedding.out(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False, *, Tensor(a!) out) -> Tensor(a!)', op_embedding__out, K_embedding__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding'),)),
+    ),
+    'embedding_dense_backward': (
+        ('aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor', op_embedding_dense_backward, K_embedding_dense_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_dense_backward'),)),
+        ('aten::embedding_dense_backward.out(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_dense_backward__out, K_embedding_dense_backward__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_dense_backward'),)),
+    ),
+    'embedding_renorm_': (
+        ('aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', op_embedding_renorm_, K_embedding_renorm_, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.embeddings:embedding_renorm_'),)),
+    ),
+    'embedding_bag': (
+        ('aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)', op_embedding_bag, K_embedding_bag, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_bag'),)),
+        ('aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)', op_embedding_bag__padding_idx, K_embedding_bag__padding_idx, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_bag_padding_idx'),)),
+    ),
+    '_embedding_bag': (
+        ('aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)', op__embedding_bag, K__embedding_bag, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:inner_embedding_bag'),)),
     ),
     'einsum': (
         ('aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor', op_einsum, K_einsum, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.einsum:einsum'),)),
@@ -1302,6 +1577,10 @@ OPERATORS = {
     'exponential_': (
         ('aten::exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)', op_exponential_, K_exponential_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:exponential_'),)),
     ),
+    'embedding_renorm': (
+        ('aten::embedding_renorm.out(Tensor self, Tensor indices, float max_norm, float norm_type, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_renorm__out, K_embedding_renorm__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_renorm'),)),
+        ('aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor', op_embedding_renorm, K_embedding_renorm, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::embedding_renorm_'),)),
+    ),
     'exponential': (
         ('aten::exponential.out(Tensor self, float lambd=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_exponential__out, K_exponential__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::exponential'),)),
         ('aten::exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor', op_exponential, K_exponential, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::exponential_'),)),
@@ -1314,6 +1593,8 @@ FUNCTIONS = {
     'turnout': {
         'einsum': einsum,
         'embedding': embedding,
+        'embedding_bag': embedding_bag,
+        'embedding_renorm_': embedding_renorm_,
         'empty': empty,
         'empty_like': empty_like,
         'empty_permuted': empty_permuted,

@@ -12,9 +12,13 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_floats, as_int, as_ints, as_scalar,
     as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    all_ints, out_tuple, packet, with_requires_grad,
+    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_hamming_window = packet('aten', 'hamming_window')
@@ -22,6 +26,12 @@ P_hann_window = packet('aten', 'hann_window')
 P_histogram = packet('aten', 'histogram')
 P_histogramdd = packet('aten', 'histogramdd')
 P_hsplit = packet('aten', 'hsplit')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_histogram = return_type('histogram', ('hist', 'bin_edges'))
+R_histogramdd = return_type('histogramdd', ('hist', 'bin_edges'))
 
 K_hypot__out = {}
 def op_hypot__out(self, other, *, out):
@@ -544,6 +554,36 @@ def op__histogramdd_from_bin_tensors(self, bins, *, weight=None, density=False):
         return miss('aten::_histogramdd_from_bin_tensors', (self, bins, weight, density))
     return kernel(ks, self, bins, weight, density)
 
+K_huber_loss = {}
+def op_huber_loss(self, target, reduction=1, delta=1.0):
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss', (self, target, reduction, delta))
+    return kernel(ks, self, target, reduction, delta)
+
+K_hinge_embedding_loss = {}
+def op_hinge_embedding_loss(self, target, margin=1.0, reduction=1):
+    if margin.__class__ is not float: margin = as_float('aten::hinge_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hinge_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hinge_embedding_loss', (self, target, margin, reduction))
+    return kernel(ks, self, target, margin, reduction)
+
 K_hann_window = {}
 def op_hann_window(window_length, *, dtype=None, layout=None, device=None, pin_memory=None):
     if window_length.__class__ is not int: window_length = as_int('aten::hann_window', 'window_length', window_length)
@@ -720,27 +760,6 @@ def op_histc__out(self, bins=100, min=0, max=0, *, out):
         return miss('aten::histc.out', (self, bins, min, max, out))
     return kernel(ks, self, bins, min, max, out)
 
-K__histogramdd_bin_edges__out = {}
-def op__histogramdd_bin_edges__out(self, bins, *, range=None, weight=None, density=False, out):
-    bins = as_ints('aten::_histogramdd_bin_edges.out', 'bins', bins)
-    if range is not None: range = as_floats('aten::_histogramdd_bin_edges.out', 'range', range)
-    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_bin_edges.out', 'density', density)
-    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::_histogramdd_bin_edges.out', 'out', out)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if weight is not None:
-            ks |= weight.keys
-        for each in out:
-            ks |= each.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K__histogramdd_bin_edges__out[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::_histogramdd_bin_edges.out', (self, bins, range, weight, density, out))
-    return kernel(ks, self, bins, range, weight, density, out)
-
 K__histogramdd_from_bin_cts__out = {}
 def op__histogramdd_from_bin_cts__out(self, bins, *, range=None, weight=None, density=False, out):
     bins = as_ints('aten::_histogramdd_from_bin_cts.out', 'bins', bins)
@@ -777,6 +796,21 @@ def op__histogramdd_from_bin_tensors__out(self, bins, *, weight=None, density=Fa
     if kernel is None:
         return miss('aten::_histogramdd_from_bin_tensors.out', (self, bins, weight, density, out))
     return kernel(ks, self, bins, weight, density, out)
+
+K_huber_loss__out = {}
+def op_huber_loss__out(self, target, reduction=1, delta=1.0, *, out):
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss.out', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss.out', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss.out', (self, target, reduction, delta, out))
+    return kernel(ks, self, target, reduction, delta, out)
 
 K_hann_window__out = {}
 def op_hann_window__out(window_length, *, out):
@@ -904,10 +938,14 @@ def hann_window(*args, **kwargs):
     return P_hann_window(*args, **kwargs)
 
 
-def hardshrink(input, lambd=0.5, *, out=None):
+def hardshrink(input=MISSING, lambd=0.5, **more):
     """aten::hardshrink, aten::hardshrink.out"""
-    if out is not None:
-        return op_hardshrink__out(input, lambd, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardshrink(**first_names(hardshrink, more, {'input': input, 'lambd': lambd}), out=out)
+        if out is not None:
+            return op_hardshrink__out(input, lambd, out=out)
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink', 'lambd', lambd)
     state = DISPATCH()
     try:
@@ -921,10 +959,14 @@ def hardshrink(input, lambd=0.5, *, out=None):
     return kernel(ks, input, lambd)
 
 
-def heaviside(input, values, *, out=None):
+def heaviside(input=MISSING, values=MISSING, **more):
     """aten::heaviside, aten::heaviside.out"""
-    if out is not None:
-        return op_heaviside__out(input, values, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return heaviside(**first_names(heaviside, more, {'input': input, 'values': values}), out=out)
+        if out is not None:
+            return op_heaviside__out(input, values, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | values.keys
@@ -937,10 +979,32 @@ def heaviside(input, values, *, out=None):
     return kernel(ks, input, values)
 
 
-def histc(input, bins=100, min=0, max=0, *, out=None):
+def hinge_embedding_loss(input=MISSING, target=MISSING, margin=1.0, reduction=1, **more):
+    """aten::hinge_embedding_loss"""
+    if more:
+        return hinge_embedding_loss(**first_names(hinge_embedding_loss, more, {'input': input, 'target': target, 'margin': margin, 'reduction': reduction}))
+    if margin.__class__ is not float: margin = as_float('aten::hinge_embedding_loss', 'margin', margin)
+    if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_hinge_embedding_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::hinge_embedding_loss', (input, target, margin, reduction))
+    return kernel(ks, input, target, margin, reduction)
+
+
+def histc(input=MISSING, bins=100, min=0, max=0, **more):
     """aten::histc, aten::histc.out"""
-    if out is not None:
-        return op_histc__out(input, bins, min, max, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return histc(**first_names(histc, more, {'input': input, 'bins': bins, 'min': min, 'max': max}), out=out)
+        if out is not None:
+            return op_histc__out(input, bins, min, max, out=out)
     if bins.__class__ is not int: bins = as_int('aten::histc', 'bins', bins)
     if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::histc', 'min', min)
     if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::histc', 'max', max)
@@ -956,14 +1020,16 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     return kernel(ks, input, bins, min, max)
 
 
-def histogram(input, bins, **kwargs):
+def histogram(input=MISSING, bins=MISSING, **kwargs):
     """aten::histogram.bins_tensor and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["hist"], kwargs["bin_edges"] = out_tuple('aten::histogram.bins_tensor_out', kwargs.pop("out"), 2)
-        return P_histogram(input, bins, **kwargs)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_histogram, call_packet(P_histogram, ('self', 'bins'), (input, bins,), (), kwargs))
+        return new_tuple(R_histogram, P_histogram(input, bins, **kwargs))
     state = DISPATCH()
     try:
         ks = input.keys | bins.keys
@@ -972,23 +1038,23 @@ def histogram(input, bins, **kwargs):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return P_histogram(input, bins)
-    return kernel(ks, input, bins, None, False)
+        return new_tuple(R_histogram, P_histogram(input, bins))
+    return new_tuple(R_histogram, kernel(ks, input, bins, None, False))
 
 
 def histogramdd(*args, **kwargs):
     """aten::histogramdd, aten::histogramdd.int_bins, aten::histogramdd.TensorList_bins"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
-    return P_histogramdd(*args, **kwargs)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_histogramdd, call_packet(P_histogramdd, (), (), args, kwargs))
+    return new_tuple(R_histogramdd, P_histogramdd(*args, **kwargs))
 
 
 def hsplit(*args, **kwargs):
     """aten::hsplit.int, aten::hsplit.array"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_hsplit, (), (), args, kwargs)
     return P_hsplit(*args, **kwargs)
 
 
@@ -1011,10 +1077,14 @@ def hstack(tensors, *, out=None):
     return kernel(ks, tensors)
 
 
-def hypot(input, other, *, out=None):
+def hypot(input=MISSING, other=MISSING, **more):
     """aten::hypot, aten::hypot.out"""
-    if out is not None:
-        return op_hypot__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hypot(**first_names(hypot, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_hypot__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1027,10 +1097,14 @@ def hypot(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def hardsigmoid(input, *, out=None):
+def hardsigmoid(input=MISSING, **more):
     """aten::hardsigmoid, aten::hardsigmoid.out"""
-    if out is not None:
-        return op_hardsigmoid__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardsigmoid(**first_names(hardsigmoid, more, {'input': input}), out=out)
+        if out is not None:
+            return op_hardsigmoid__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1043,8 +1117,10 @@ def hardsigmoid(input, *, out=None):
     return kernel(ks, input)
 
 
-def hardsigmoid_(input):
+def hardsigmoid_(input=MISSING, **more):
     """aten::hardsigmoid_"""
+    if more:
+        return hardsigmoid_(**first_names(hardsigmoid_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1057,10 +1133,14 @@ def hardsigmoid_(input):
     return kernel(ks, input)
 
 
-def hardswish(input, *, out=None):
+def hardswish(input=MISSING, **more):
     """aten::hardswish, aten::hardswish.out"""
-    if out is not None:
-        return op_hardswish__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardswish(**first_names(hardswish, more, {'input': input}), out=out)
+        if out is not None:
+            return op_hardswish__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1073,8 +1153,10 @@ def hardswish(input, *, out=None):
     return kernel(ks, input)
 
 
-def hardswish_(input):
+def hardswish_(input=MISSING, **more):
     """aten::hardswish_"""
+    if more:
+        return hardswish_(**first_names(hardswish_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1087,10 +1169,14 @@ def hardswish_(input):
     return kernel(ks, input)
 
 
-def hardtanh(input, min_val=-1, max_val=1, *, out=None):
+def hardtanh(input=MISSING, min_val=-1, max_val=1, **more):
     """aten::hardtanh, aten::hardtanh.out"""
-    if out is not None:
-        return op_hardtanh__out(input, min_val, max_val, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardtanh(**first_names(hardtanh, more, {'input': input, 'min_val': min_val, 'max_val': max_val}), out=out)
+        if out is not None:
+            return op_hardtanh__out(input, min_val, max_val, out=out)
     if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh', 'min_val', min_val)
     if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh', 'max_val', max_val)
     state = DISPATCH()
@@ -1105,8 +1191,10 @@ def hardtanh(input, min_val=-1, max_val=1, *, out=None):
     return kernel(ks, input, min_val, max_val)
 
 
-def hardtanh_(input, min_val=-1, max_val=1):
+def hardtanh_(input=MISSING, min_val=-1, max_val=1, **more):
     """aten::hardtanh_"""
+    if more:
+        return hardtanh_(**first_names(hardtanh_, more, {'input': input, 'min_val': min_val, 'max_val': max_val}))
     if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh_', 'min_val', min_val)
     if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_', 'max_val', max_val)
     state = DISPATCH()
@@ -1119,6 +1207,28 @@ def hardtanh_(input, min_val=-1, max_val=1):
     if kernel is None:
         return miss('aten::hardtanh_', (input, min_val, max_val))
     return kernel(ks, input, min_val, max_val)
+
+
+def huber_loss(input=MISSING, target=MISSING, reduction=1, delta=1.0, **more):
+    """aten::huber_loss, aten::huber_loss.out"""
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return huber_loss(**first_names(huber_loss, more, {'input': input, 'target': target, 'reduction': reduction, 'delta': delta}), out=out)
+        if out is not None:
+            return op_huber_loss__out(input, target, reduction, delta, out=out)
+    if reduction.__class__ is not int: reduction = as_int('aten::huber_loss', 'reduction', reduction)
+    if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_huber_loss[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::huber_loss', (input, target, reduction, delta))
+    return kernel(ks, input, target, reduction, delta)
 
 
 class methods:
@@ -1137,7 +1247,7 @@ class methods:
 
     def histogram(self, bins, **kwargs):
         if kwargs:
-            return P_histogram(self, bins, **kwargs)
+            return new_tuple(R_histogram, P_histogram(self, bins, **kwargs))
         state = DISPATCH()
         try:
             ks = self.keys | bins.keys
@@ -1146,17 +1256,41 @@ class methods:
         except (KeyError, AttributeError, TypeError):
             kernel = None
         if kernel is None:
-            return P_histogram(self, bins)
-        return kernel(ks, self, bins, None, False)
+            return new_tuple(R_histogram, P_histogram(self, bins))
+        return new_tuple(R_histogram, kernel(ks, self, bins, None, False))
 
     def hsplit(self, *args, **kwargs):
         if len(args) > 0 and all_ints(args):
             args = (args,)
         return P_hsplit(self, *args, **kwargs)
 
-    hypot = op_hypot
+    def hypot(self, other=MISSING, **more):
+        if more:
+            return self.hypot(**first_names(methods.hypot, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_hypot[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::hypot', (self, other))
+        return kernel(ks, self, other)
 
-    hypot_ = op_hypot_
+    def hypot_(self, other=MISSING, **more):
+        if more:
+            return self.hypot_(**first_names(methods.hypot_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_hypot_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::hypot_', (self, other))
+        return kernel(ks, self, other)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
@@ -1234,7 +1368,6 @@ OPERATORS = {
     ),
     '_histogramdd_bin_edges': (
         ('aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]', op__histogramdd_bin_edges, K__histogramdd_bin_edges, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:bin_edges'),)),
-        ('aten::_histogramdd_bin_edges.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!)[] out) -> ()', op__histogramdd_bin_edges__out, K__histogramdd_bin_edges__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_bin_edges'),)),
     ),
     '_histogramdd_from_bin_cts': (
         ('aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor', op__histogramdd_from_bin_cts, K__histogramdd_from_bin_cts, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_counts'),)),
@@ -1243,6 +1376,13 @@ OPERATORS = {
     '_histogramdd_from_bin_tensors': (
         ('aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor', op__histogramdd_from_bin_tensors, K__histogramdd_from_bin_tensors, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_tensors'),)),
         ('aten::_histogramdd_from_bin_tensors.out(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False, Tensor(a!) out) -> Tensor(a!)', op__histogramdd_from_bin_tensors__out, K__histogramdd_from_bin_tensors__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_from_bin_tensors'),)),
+    ),
+    'huber_loss': (
+        ('aten::huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor', op_huber_loss, K_huber_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:huber_loss'),)),
+        ('aten::huber_loss.out(Tensor self, Tensor target, int reduction=Mean, float delta=1.0, *, Tensor(a!) out) -> Tensor(a!)', op_huber_loss__out, K_huber_loss__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::huber_loss'),)),
+    ),
+    'hinge_embedding_loss': (
+        ('aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=Mean) -> Tensor', op_hinge_embedding_loss, K_hinge_embedding_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:hinge_embedding_loss'),)),
     ),
     'hann_window': (
         ('aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor', op_hann_window, K_hann_window, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.windows:hann_window'),)),
@@ -1278,6 +1418,7 @@ FUNCTIONS = {
         'hann_window': hann_window,
         'hardshrink': hardshrink,
         'heaviside': heaviside,
+        'hinge_embedding_loss': hinge_embedding_loss,
         'histc': histc,
         'histogram': histogram,
         'histogramdd': histogramdd,
@@ -1292,6 +1433,7 @@ FUNCTIONS = {
         'hardswish_': hardswish_,
         'hardtanh': hardtanh,
         'hardtanh_': hardtanh_,
+        'huber_loss': huber_loss,
     },
 }
 

@@ -11,12 +11,36 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    out_tuple, packet, with_requires_grad,
+    first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_kaiser_window = packet('aten', 'kaiser_window')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_kthvalue = return_type('kthvalue', ('values', 'indices'))
+
+K_kl_div = {}
+def op_kl_div(self, target, reduction=1, *, log_target=False):
+    if reduction.__class__ is not int: reduction = as_int('aten::kl_div', 'reduction', reduction)
+    if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
+    state = DISPATCH()
+    try:
+        ks = self.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kl_div[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kl_div', (self, target, reduction, log_target))
+    return kernel(ks, self, target, reduction, log_target)
 
 K_kron = {}
 def op_kron(self, other):
@@ -182,10 +206,32 @@ def kaiser_window(*args, **kwargs):
     return P_kaiser_window(*args, **kwargs)
 
 
-def kron(input, other, *, out=None):
+def kl_div(input=MISSING, target=MISSING, reduction=1, *, log_target=False, **more):
+    """aten::kl_div"""
+    if more:
+        return kl_div(**first_names(kl_div, more, {'input': input, 'target': target, 'reduction': reduction, 'log_target': log_target}))
+    if reduction.__class__ is not int: reduction = as_int('aten::kl_div', 'reduction', reduction)
+    if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
+    state = DISPATCH()
+    try:
+        ks = input.keys | target.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_kl_div[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::kl_div', (input, target, reduction, log_target))
+    return kernel(ks, input, target, reduction, log_target)
+
+
+def kron(input=MISSING, other=MISSING, **more):
     """aten::kron, aten::kron.out"""
-    if out is not None:
-        return op_kron__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return kron(**first_names(kron, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_kron__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -198,11 +244,15 @@ def kron(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+def kthvalue(input=MISSING, k=MISSING, dim=-1, keepdim=False, **more):
     """aten::kthvalue, aten::kthvalue.values"""
-    if out is not None:
-        values, indices = out_tuple('aten::kthvalue.values', out, 2)
-        return op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_kthvalue, kthvalue(**first_names(kthvalue, more, {'input': input, 'k': k, 'dim': dim, 'keepdim': keepdim}), out=out))
+        if out is not None:
+            values, indices = out_tuple('aten::kthvalue.values', out, 2)
+            return new_tuple(R_kthvalue, op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices))
     if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
     if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
@@ -214,21 +264,51 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::kthvalue', (input, k, dim, keepdim))
-    return kernel(ks, input, k, dim, keepdim)
+        return new_tuple(R_kthvalue, miss('aten::kthvalue', (input, k, dim, keepdim)))
+    return new_tuple(R_kthvalue, kernel(ks, input, k, dim, keepdim))
 
 
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    kron = op_kron
+    def kron(self, other=MISSING, **more):
+        if more:
+            return self.kron(**first_names(methods.kron, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_kron[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::kron', (self, other))
+        return kernel(ks, self, other)
 
-    kthvalue = op_kthvalue
+    def kthvalue(self, k, dim=-1, keepdim=False, **more):
+        if more:
+            return new_tuple(R_kthvalue, self.kthvalue(**first_names(methods.kthvalue, more, {'k': k, 'dim': dim, 'keepdim': keepdim})))
+        if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
+        if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_kthvalue[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_kthvalue, miss('aten::kthvalue', (self, k, dim, keepdim)))
+        return new_tuple(R_kthvalue, kernel(ks, self, k, dim, keepdim))
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
 # kernel is first needed; `autogen:KIND:OPERATOR` is made by turnout.native.autogen.kernel.
 OPERATORS = {
+    'kl_div': (
+        ('aten::kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor', op_kl_div, K_kl_div, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:kl_div'),)),
+    ),
     'kron': (
         ('aten::kron(Tensor self, Tensor other) -> Tensor', op_kron, K_kron, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.linalg:kron'),)),
         ('aten::kron.out(Tensor self, Tensor other, *, Tensor(a!) out) -> Tensor(a!)', op_kron__out, K_kron__out, (), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::kron'),)),
@@ -252,6 +332,7 @@ OPERATORS = {
 FUNCTIONS = {
     'turnout': {
         'kaiser_window': kaiser_window,
+        'kl_div': kl_div,
         'kron': kron,
         'kthvalue': kthvalue,
     },

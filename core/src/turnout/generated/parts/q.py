@@ -11,12 +11,21 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    out_tuple, packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
 )
 
 P_quantile = packet('aten', 'quantile')
+from turnout.return_types import (
+    named, new_tuple, return_type,
+)
+
+R_qr = return_type('qr', ('Q', 'R'))
 
 K_quantile = {}
 def op_quantile(self, q, dim=None, keepdim=False, *, interpolation='linear'):
@@ -113,11 +122,15 @@ def op_quantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolation='
     return kernel(ks, self, q, dim, keepdim, interpolation, out)
 
 
-def qr(input, some=True, *, out=None):
+def qr(input=MISSING, some=True, **more):
     """aten::qr, aten::qr.Q"""
-    if out is not None:
-        Q, R = out_tuple('aten::qr.Q', out, 2)
-        return op_qr__Q(input, some, Q=Q, R=R)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_qr, qr(**first_names(qr, more, {'input': input, 'some': some}), out=out))
+        if out is not None:
+            Q, R = out_tuple('aten::qr.Q', out, 2)
+            return new_tuple(R_qr, op_qr__Q(input, some, Q=Q, R=R))
     if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
     state = DISPATCH()
     try:
@@ -127,26 +140,39 @@ def qr(input, some=True, *, out=None):
     except (KeyError, AttributeError, TypeError):
         kernel = None
     if kernel is None:
-        return miss('aten::qr', (input, some))
-    return kernel(ks, input, some)
+        return new_tuple(R_qr, miss('aten::qr', (input, some)))
+    return new_tuple(R_qr, kernel(ks, input, some))
 
 
 def quantile(*args, **kwargs):
     """aten::quantile, aten::quantile.scalar, aten::quantile.out, aten::quantile.scalar_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_quantile, (), (), args, kwargs)
     return P_quantile(*args, **kwargs)
 
 
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    qr = op_qr
+    def qr(self, some=True):
+        if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_qr[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return new_tuple(R_qr, miss('aten::qr', (self, some)))
+        return new_tuple(R_qr, kernel(ks, self, some))
 
     def quantile(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_quantile, ('self',), (self,), args, kwargs)
         return P_quantile(self, *args, **kwargs)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
-from turnout.errors import ArgumentError, DTypeError, ShapeError, TurnoutError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.direct import check_layout, place, strides_as
 from turnout.native.wrappers import check_writable

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
-from turnout.errors import ArgumentError, DimError, ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout.generated import operators as aten
 from turnout.shapes.extents import wrap_dim
 from turnout.tensors import Tensor
@@ -48,7 +48,7 @@ def _gradients(self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_o
         raise ShapeError(f"gradient: needs one spacing for each of {len(dims)} dims, got {len(spacing)}")
     found = [wrap_dim(d, self.ndim) for d in dims]
     if len(set(found)) != len(found):
-        raise DimError(f"gradient: dims {list(dims)} name a dimension twice")
+        raise ShapeError(f"gradient: dims {list(dims)} name a dimension twice")
     if self.dtype.category < FLOAT and not self.dtype.is_signed:
         raise ArgumentError(f"gradient: needs a signed dtype, got {self.dtype.name}")
     for d in found:

@@ -30,6 +30,32 @@ def nll_loss_out(
     return write_out("aten::nll_loss.out", out, nll_loss(self, target, weight, reduction, ignore_index))
 
 
+def nll_loss_nd(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Tensor:
+    """nll_loss of [C], [N, C] or [N, C, ...] and targets without the dim of classes."""
+    check_reduction("nll_loss", reduction)
+    if not self.shape:
+        raise ShapeError("nll_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
+    if self.ndim > 2 and target.shape != self.shape[:1] + self.shape[2:]:
+        raise ShapeError(
+            f"nll_loss: 'target' must have shape {list(self.shape[:1] + self.shape[2:])} for 'self' of shape {list(self.shape)}, "
+            f"got {list(target.shape)}"
+        )
+    return _over_batch(self, target, weight, reduction, ignore_index)
+
+
+def nll_loss2d(
+    self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100
+) -> Tensor:
+    """The same for images [N, C, H, W]."""
+    if self.ndim != 4 or target.ndim != 3:
+        raise ShapeError(
+            f"nll_loss2d: 'self' [N, C, H, W] and 'target' [N, H, W] are expected, got shapes {list(self.shape)} and {list(target.shape)}"
+        )
+    return nll_loss_nd(self, target, weight, reduction, ignore_index)
+
+
 def cross_entropy_loss(
     self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100,
     label_smoothing: float = 0.0,
@@ -63,7 +89,7 @@ def _over_batch(logs: Tensor, target: Tensor, weight: Tensor | None, reduction: 
     if logs.ndim <= 2:
         made = aten.nll_loss(logs, target, weight, reduction, ignore_index)
         return made
-    rows = aten.reshape(aten.movedim__int(logs, 1, -1), (-1, logs.shape[1]))
+    rows = aten.reshape(aten.movedim__int(logs, 1, -1), (target.numel(), logs.shape[1]))
     made = aten.nll_loss(rows, aten.reshape(target, (-1,)), weight, reduction, ignore_index)
     return made if reduction != NONE else aten.reshape(made, target.shape)
 

@@ -127,7 +127,9 @@ def pad_circular(self: Tensor, pad: Sequence[int]) -> Tensor:
             )
         if n + before + after < 0:
             raise ShapeError(f"pad: dim {-1 - i} of length {n} cannot be padded by {before} and {after}")
-    return _extended(self, pad, _wrapped)
+    # What is cut off does not come back at the other end.
+    middle = _extended(self, [min(n, 0) for n in pad], _wrapped) if any(n < 0 for n in pad) else self
+    return _extended(middle, [max(n, 0) for n in pad], _wrapped)
 
 
 _MODES = {"reflect": "reflection", "replicate": "replication"}

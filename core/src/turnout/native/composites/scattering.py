@@ -10,8 +10,6 @@ from turnout.generated import operators as aten
 from turnout.shapes.extents import expands_to, numel, wrap_dim
 from turnout.tensors import Tensor
 
-
-
 # ---- put: by place in the flattened tensor
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """polygamma, written into self."""
-    made: Tensor = aten.copy_(self, aten.polygamma(n, self))
+    made: Tensor = aten.copy_(self, aten.polygamma(n, aten.clone(self)))
     return made
 
 
@@ -34,7 +34,7 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 
 def mvlgamma_(self: Tensor, p: int) -> Tensor:
     """In place."""
-    made: Tensor = aten.copy_(self, aten.mvlgamma(self, p))
+    made: Tensor = aten.copy_(self, aten.mvlgamma(aten.clone(self), p))
     return made
 
 

@@ -44,6 +44,7 @@ from turnout_autograd.formulas import (
     nll_loss_backward,
     prod_grad,
     prod_grad_dim,
+    real_part,
     repeat_grad,
     restored,
     scaled,
@@ -98,6 +99,7 @@ from turnout_autograd.pointwise_formulas import (
     i1_grad,
     i1e_grad,
     igamma_grad,
+    imag_part,
     isfinite,
     isnan,
     ldexp_of,
@@ -107,12 +109,12 @@ from turnout_autograd.pointwise_formulas import (
     log_sigmoid_backward,
     logit_backward,
     mish_backward,
+    polar_unit,
     polygamma,
     pow_grad,
     pow_grad_exponent,
     pow_grad_exponent_scalar,
     pow_grad_self,
-    real,
     scalar_log,
     sgn_grad,
     silu_backward,
@@ -135,9 +137,14 @@ from turnout_autograd.layer_formulas import (
     avg_pool2d_backward,
     avg_pool3d,
     avg_pool3d_backward,
+    binary_cross_entropy_grad,
+    binary_cross_entropy_target_grad,
+    binary_cross_entropy_with_logits_grad,
+    binary_cross_entropy_with_logits_target_grad,
     col2im,
     constant_pad_nd,
     convolution_backward,
+    embedding_dense_backward,
     group_norm_grad,
     im2col,
     layer_norm_grad,
@@ -183,6 +190,8 @@ from turnout_autograd.linalg_formulas import (
     lu_factor_grad,
     lu_unpack_grad,
     matrix_exp_grad,
+    mm_mat2_grad,
+    mm_self_grad,
     pinv_grad,
     qr_grad,
     slogdet_grad,
@@ -207,7 +216,7 @@ class AbsBackward0(Node):
         s = self.storage
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
-        grad_self = grad * conj(self).sign()
+        grad_self = grad * self.sgn()
         return grad_self
 
     def release(node):
@@ -355,7 +364,7 @@ class TanhBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = tanh_backward(grad, conj(result))
+        grad_self = tanh_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -369,7 +378,7 @@ class SigmoidBackward0(Node):
 
     def backward(node, grad, edges):
         result = node.result.tensor(node, 'result')
-        grad_self = sigmoid_backward(grad, conj(result))
+        grad_self = sigmoid_backward(grad, result)
         return grad_self
 
     def release(node):
@@ -3543,35 +3552,23 @@ class ConjPhysicalBackward0(Node):
 
 
 class ComplexBackward0(Node):
-    __slots__ = ('real', 'real_version', 'imag', 'imag_version', 'metas')
+    __slots__ = ('metas',)
     op_name = 'aten::complex'
 
     def backward(node, grad, edges):
         grad_real = None
         if edges[0] is not None:
-            real = node.real
-            s = real.storage
-            if (real.ver if s is None else s.ver) != node.real_version:
-                spoiled(node, 'real', real, node.real_version)
-            grad_real = real(grad)
+            grad_real = real_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_real = fit(grad_real, metas[0])
         grad_imag = None
         if edges[1] is not None:
-            imag = node.imag
-            s = imag.storage
-            if (imag.ver if s is None else s.ver) != node.imag_version:
-                spoiled(node, 'imag', imag, node.imag_version)
-            grad_imag = imag(grad)
+            grad_imag = imag_part(grad)
             metas = node.metas
             if metas is not None:
                 grad_imag = fit(grad_imag, metas[1])
         return grad_real, grad_imag
-
-    def release(node):
-        node.real = FREED
-        node.imag = FREED
 
 
 class PolarBackward0(Node):
@@ -3585,14 +3582,14 @@ class PolarBackward0(Node):
             s = angle.storage
             if (angle.ver if s is None else s.ver) != node.angle_version:
                 spoiled(node, 'angle', angle, node.angle_version)
-            grad_abs = real(grad * conj(angle.cos() + 1j * angle.sin()))
+            grad_abs = real_part(grad * polar_unit(angle))
             metas = node.metas
             if metas is not None:
                 grad_abs = fit(grad_abs, metas[0])
         grad_angle = None
         if edges[1] is not None:
             result = node.result.tensor(node, 'result')
-            grad_angle = real(grad * conj(result * 1j))
+            grad_angle = real_part(grad * conj(result * 1j))
             metas = node.metas
             if metas is not None:
                 grad_angle = fit(grad_angle, metas[1])
@@ -3932,7 +3929,7 @@ class SigmoidBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(grad_output * (1 - 2 * output))
+            grad_output = conj(grad) * grad_output * (1 - 2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -3968,7 +3965,7 @@ class TanhBackwardBackward0(Node):
             s = output.storage
             if (output.ver if s is None else s.ver) != node.output_version:
                 spoiled(node, 'output', output, node.output_version)
-            grad_output = grad * conj(-2 * output * grad_output)
+            grad_output = conj(grad) * grad_output * (-2 * conj(output))
             metas = node.metas
             if metas is not None:
                 grad_output = fit(grad_output, metas[1])
@@ -4860,6 +4857,138 @@ class MseLossBackwardBackward0(Node):
         node.grad_output = FREED
 
 
+class BinaryCrossEntropyBackward0(Node):
+    __slots__ = ('self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_target_grad(grad, self, target, weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight
+
+    def release(node):
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class BinaryCrossEntropyWithLogitsBackward0(Node):
+    __slots__ = ('pos_weight', 'pos_weight_version', 'self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
+    op_name = 'aten::binary_cross_entropy_with_logits'
+
+    def backward(node, grad, edges):
+        grad_self = None
+        if edges[0] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_self = binary_cross_entropy_with_logits_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
+        grad_target = None
+        if edges[1] is not None:
+            pos_weight = check_optional(node, 'pos_weight', node.pos_weight, node.pos_weight_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            target = node.target
+            s = target.storage
+            if (target.ver if s is None else s.ver) != node.target_version:
+                spoiled(node, 'target', target, node.target_version)
+            weight = check_optional(node, 'weight', node.weight, node.weight_version)
+            reduction = node.reduction
+            grad_target = binary_cross_entropy_with_logits_target_grad(grad, self, target, weight, pos_weight, reduction)
+            metas = node.metas
+            if metas is not None:
+                grad_target = fit(grad_target, metas[1])
+        grad_weight = None
+        if edges[2] is not None:
+            refuse(node, 'weight', 'weights are taken as constants')
+        grad_pos_weight = None
+        if edges[3] is not None:
+            refuse(node, 'pos_weight', 'weights are taken as constants')
+        return grad_self, grad_target, grad_weight, grad_pos_weight
+
+    def release(node):
+        node.pos_weight = FREED
+        node.self = FREED
+        node.target = FREED
+        node.weight = FREED
+
+
+class EmbeddingBackward0(Node):
+    __slots__ = ('indices', 'indices_version', 'weight_shape', 'padding_idx', 'scale_grad_by_freq')
+    op_name = 'aten::embedding'
+    unary = True
+
+    def backward(node, grad, edges):
+        indices = node.indices
+        s = indices.storage
+        if (indices.ver if s is None else s.ver) != node.indices_version:
+            spoiled(node, 'indices', indices, node.indices_version)
+        weight_shape = node.weight_shape
+        padding_idx = node.padding_idx
+        scale_grad_by_freq = node.scale_grad_by_freq
+        grad_weight = embedding_dense_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq)
+        return grad_weight
+
+    def release(node):
+        node.indices = FREED
+
+
+class EmbeddingRenormBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::embedding_renorm_'
+    unary = True
+
+    def backward(node, grad, edges):
+        refuse(node, 'self', 'the rows of an embedding are limited outside of the recorded computation')
+        return grad_self
+
+
 class NativeDropoutBackward0(Node):
     __slots__ = ('p', 'train', 'result1', 'result1_version')
     op_name = 'aten::native_dropout'
@@ -5684,7 +5813,7 @@ class UpsampleLanczos2dAaBackwardBackward0(Node):
 
 
 class MmBackward0(Node):
-    __slots__ = ('mat2', 'mat2_version', 'self', 'self_version')
+    __slots__ = ('mat2', 'mat2_version', 'self_geometry', 'self', 'self_version', 'mat2_geometry')
     op_name = 'aten::mm'
 
     def backward(node, grad, edges):
@@ -5694,14 +5823,16 @@ class MmBackward0(Node):
             s = mat2.storage
             if (mat2.ver if s is None else s.ver) != node.mat2_version:
                 spoiled(node, 'mat2', mat2, node.mat2_version)
-            grad_self = grad.mm(conj(mat2).t())
+            self_geometry = node.self_geometry
+            grad_self = mm_self_grad(grad, mat2, self_geometry)
         grad_mat2 = None
         if edges[1] is not None:
             self = node.self
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_mat2 = conj(self).t().mm(grad)
+            mat2_geometry = node.mat2_geometry
+            grad_mat2 = mm_mat2_grad(grad, self, mat2_geometry)
         return grad_self, grad_mat2
 
     def release(node):
@@ -5814,7 +5945,7 @@ class VdotBackward0(Node):
 
 
 class AddmmBackward0(Node):
-    __slots__ = ('beta', 'mat2', 'mat2_version', 'alpha', 'mat1', 'mat1_version', 'metas')
+    __slots__ = ('beta', 'mat2', 'mat2_version', 'mat1_geometry', 'alpha', 'mat1', 'mat1_version', 'mat2_geometry', 'metas')
     op_name = 'aten::addmm'
 
     def backward(node, grad, edges):
@@ -5831,8 +5962,9 @@ class AddmmBackward0(Node):
             s = mat2.storage
             if (mat2.ver if s is None else s.ver) != node.mat2_version:
                 spoiled(node, 'mat2', mat2, node.mat2_version)
+            mat1_geometry = node.mat1_geometry
             alpha = node.alpha
-            grad_mat1 = scaled(grad.mm(conj(mat2).t()), alpha)
+            grad_mat1 = scaled(mm_self_grad(grad, mat2, mat1_geometry), alpha)
             metas = node.metas
             if metas is not None:
                 grad_mat1 = fit(grad_mat1, metas[1])
@@ -5842,8 +5974,9 @@ class AddmmBackward0(Node):
             s = mat1.storage
             if (mat1.ver if s is None else s.ver) != node.mat1_version:
                 spoiled(node, 'mat1', mat1, node.mat1_version)
+            mat2_geometry = node.mat2_geometry
             alpha = node.alpha
-            grad_mat2 = scaled(conj(mat1).t().mm(grad), alpha)
+            grad_mat2 = scaled(mm_mat2_grad(grad, mat1, mat2_geometry), alpha)
             metas = node.metas
             if metas is not None:
                 grad_mat2 = fit(grad_mat2, metas[2])
@@ -18375,14 +18508,6 @@ def kernel_of_complex(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((real.node or real) if tracks_real else None, (imag.node or imag) if tracks_imag else None)
-        if tracks_real:
-            node.real = real
-            s = real.storage
-            node.real_version = real.ver if s is None else s.ver
-        if tracks_imag:
-            node.imag = imag
-            s = imag.storage
-            node.imag_version = imag.ver if s is None else s.ver
         result = call(below, real, imag)
         if tracks_real and real.node is not None or tracks_imag and imag.node is not None:
             a = real.array
@@ -21314,6 +21439,184 @@ def kernel_of_mse_loss_backward(op):
     return kernel
 
 
+def kernel_of_binary_cross_entropy(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight
+        if not tracked:
+            return call(below, self, target, weight, reduction)
+        node = BinaryCrossEntropyBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None)
+        if tracks_self or tracks_target:
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, reduction)
+        node.metas = unlike(result, self, target, weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy'
+    return kernel
+
+
+def kernel_of_binary_cross_entropy_with_logits(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, target, weight, pos_weight, reduction):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, target, weight, pos_weight, reduction)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        if target.view_of is not None: refresh(target)
+        tracks_target = target.gmask & enabled
+        if weight is None:
+            tracks_weight = 0
+        else:
+            if weight.view_of is not None: refresh(weight)
+            tracks_weight = weight.gmask & enabled
+        if pos_weight is None:
+            tracks_pos_weight = 0
+        else:
+            if pos_weight.view_of is not None: refresh(pos_weight)
+            tracks_pos_weight = pos_weight.gmask & enabled
+        tracked = tracks_self | tracks_target | tracks_weight | tracks_pos_weight
+        if not tracked:
+            return call(below, self, target, weight, pos_weight, reduction)
+        node = BinaryCrossEntropyWithLogitsBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = ((self.node or self) if tracks_self else None, (target.node or target) if tracks_target else None, (weight.node or weight) if tracks_weight else None, (pos_weight.node or pos_weight) if tracks_pos_weight else None)
+        if tracks_self or tracks_target:
+            node.pos_weight = pos_weight
+            node.pos_weight_version = version_of(pos_weight)
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
+            node.target = target
+            s = target.storage
+            node.target_version = target.ver if s is None else s.ver
+            node.weight = weight
+            node.weight_version = version_of(weight)
+            node.reduction = reduction
+        result = call(below, self, target, weight, pos_weight, reduction)
+        node.metas = unlike(result, self, target, weight, pos_weight)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::binary_cross_entropy_with_logits'
+    return kernel
+
+
+def kernel_of_embedding(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, weight, indices, padding_idx, scale_grad_by_freq, sparse):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        if weight.view_of is not None: refresh(weight)
+        tracks_weight = weight.gmask & enabled
+        tracked = tracks_weight
+        if not tracked:
+            return call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        node = EmbeddingBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (weight.node or weight,)
+        node.indices = indices
+        s = indices.storage
+        node.indices_version = indices.ver if s is None else s.ver
+        node.weight_shape = weight.array.shape
+        node.padding_idx = padding_idx
+        node.scale_grad_by_freq = scale_grad_by_freq
+        result = call(below, weight, indices, padding_idx, scale_grad_by_freq, sparse)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding'
+    return kernel
+
+
+def kernel_of_embedding_renorm_(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.dtype.category < FLOAT:
+            return call(below, self, indices, max_norm, norm_type)
+        admit('aten::embedding_renorm_', self, tracked)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        call(below, self, indices, max_norm, norm_type)
+        rebase(self, node, tracked)
+        return self
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm_'
+    return kernel
+
+
 def kernel_of_native_dropout(op):
     cache = op.cache
     resolve = op.resolve
@@ -23194,10 +23497,12 @@ def kernel_of_mm(op):
             node.mat2 = mat2
             s = mat2.storage
             node.mat2_version = mat2.ver if s is None else s.ver
+            node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
         if tracks_mat2:
             node.self = self
             s = self.storage
             node.self_version = self.ver if s is None else s.ver
+            node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         result = call(below, self, mat2)
         result.gmask = tracked
         result.keys |= TRACKED
@@ -23408,12 +23713,14 @@ def kernel_of_addmm(op):
             node.mat2 = mat2
             s = mat2.storage
             node.mat2_version = mat2.ver if s is None else s.ver
+            node.mat1_geometry = (mat1.array.shape, mat1.stride(), mat1.storage_offset())
         if tracks_mat1 or tracks_mat2:
             node.alpha = alpha
         if tracks_mat2:
             node.mat1 = mat1
             s = mat1.storage
             node.mat1_version = mat1.ver if s is None else s.ver
+            node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         result = call(below, self, mat1, mat2, beta, alpha)
         node.metas = unlike(result, self, mat1, mat2)
         result.gmask = tracked
@@ -23460,12 +23767,14 @@ def kernel_of_addmm_(op):
             node.mat2 = mat2
             s = mat2.storage
             node.mat2_version = mat2.ver if s is None else s.ver
+            node.mat1_geometry = (mat1.array.shape, mat1.stride(), mat1.storage_offset())
         if tracks_mat1 or tracks_mat2:
             node.alpha = alpha
         if tracks_mat2:
             node.mat1 = mat1
             s = mat1.storage
             node.mat1_version = mat1.ver if s is None else s.ver
+            node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         call(below, self, mat1, mat2, beta, alpha)
         node.metas = unlike(self, self, mat1, mat2)
         rebase(self, node, tracked)
@@ -27919,6 +28228,38 @@ def kernel_of_normal_Tensor_Tensor(op):
     return kernel
 
 
+def kernel_of_embedding_renorm(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, indices, max_norm, norm_type):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, indices, max_norm, norm_type)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self, indices, max_norm, norm_type)
+        node = EmbeddingRenormBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self, indices, max_norm, norm_type)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::embedding_renorm'
+    return kernel
+
+
 def kernel_of_zero(op):
     cache = op.cache
     resolve = op.resolve
@@ -28608,6 +28949,10 @@ KERNELS = {
     'aten::nll_loss_backward': kernel_of_nll_loss_backward,
     'aten::mse_loss': kernel_of_mse_loss,
     'aten::mse_loss_backward': kernel_of_mse_loss_backward,
+    'aten::binary_cross_entropy': kernel_of_binary_cross_entropy,
+    'aten::binary_cross_entropy_with_logits': kernel_of_binary_cross_entropy_with_logits,
+    'aten::embedding': kernel_of_embedding,
+    'aten::embedding_renorm_': kernel_of_embedding_renorm_,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
     'aten::native_layer_norm': kernel_of_native_layer_norm,
@@ -28780,6 +29125,7 @@ KERNELS = {
     'aten::normal.Tensor_float': kernel_of_normal_Tensor_float,
     'aten::normal.float_Tensor': kernel_of_normal_float_Tensor,
     'aten::normal.Tensor_Tensor': kernel_of_normal_Tensor_Tensor,
+    'aten::embedding_renorm': kernel_of_embedding_renorm,
     'aten::zero': kernel_of_zero,
     'aten::uniform': kernel_of_uniform,
     'aten::random.from': kernel_of_random_from,

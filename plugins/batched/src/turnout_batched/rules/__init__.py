@@ -73,6 +73,8 @@ RULES: dict[str, Any] = {
     # views and copies
     "view": views.resized,
     "view.dtype": views.of_dtype,
+    "view_as_real_copy": views.trailing,
+    "view_as_complex_copy": views.trailing,
     "reshape": views.resized,
     "_unsafe_view": views.resized,
     "transpose.int": views.transpose,
@@ -119,6 +121,8 @@ RULES: dict[str, Any] = {
     "scatter_add": indexing.beside,
     "scatter_reduce.two": indexing.beside,
     "searchsorted.Tensor": indexing.searchsorted,
+    "searchsorted.Scalar": indexing.searchsorted,
+    "nonzero_static": views.one_by_one,
     "index_select": indexing.index_select,
     "index_add": indexing.index_add,
     "index.Tensor": indexing.index,
@@ -127,7 +131,7 @@ RULES: dict[str, Any] = {
     "convolution": images.convolution,
     "native_layer_norm": images.layer_norm,
     "native_group_norm": images.group_norm,
-    "constant_pad_nd": images.trailing,
+    "constant_pad_nd": views.trailing,
     "im2col": images.folded(4),
     "col2im": images.folded(3),
     **_IMAGES,
@@ -140,6 +144,7 @@ RULES: dict[str, Any] = {
 
 DECOMPOSED: dict[str, Any] = {
     "fill.Tensor": decompositions.fill,
+    "segment_reduce": decompositions.segment_reduce,
     "mse_loss": decompositions.mse_loss,
     "mse_loss_backward": decompositions.mse_loss_backward,
     "nll_loss_forward": decompositions.nll_loss_forward,

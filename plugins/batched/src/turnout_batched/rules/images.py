@@ -45,14 +45,6 @@ def _apart(made: Any, size: int) -> Any:
     return aten.view(made, (size, shape[0] // size, *shape[1:]))
 
 
-def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Any, int]:
-    """Whatever counts its dims from the last one."""
-    return call(front(self, dims[0], size), *rest), 0
-
-
-family(trailing)
-
-
 # ---- convolution
 
 

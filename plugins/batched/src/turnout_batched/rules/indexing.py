@@ -10,6 +10,7 @@ from typing import Any
 
 from turnout.dtypes import bool_
 from turnout.generated import operators as aten
+from turnout.shapes.extents import numel
 from turnout.tensors import Tensor
 from turnout_batched import errors
 from turnout_batched.levels import moved
@@ -73,28 +74,31 @@ def index_add(
     return (aten.squeeze__dim(made, 1) if added else made), 0
 
 
-@family
 def searchsorted(
-    call: Any,
-    size: int,
-    dims: Dims,
-    sequence: Tensor,
-    self: Tensor,
-    out_int32: bool,
-    right: bool,
-    side: Any,
-    sorter: Any,
+    size: int, dims: Dims, sequence: Tensor, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any
 ) -> tuple[Tensor, int]:
     """One sequence serves all values of an example, or each row of them has its own."""
+    options = {"out_int32": out_int32, "right": right, "side": side}
     if dims[0] is None and dims[5] is None and logical_ndim(sequence, None) == 1:
-        return call(sequence, self, out_int32, right, side, sorter), dims[1]
+        return aten.searchsorted__Tensor(sequence, self, sorter=sorter, **options), dims[1]
     rows = front(sequence, dims[0], size)
-    order = sorter if sorter is None else front(sorter, dims[5], size)
+    order = None if sorter is None else front(sorter, dims[5], size)
+    if not isinstance(self, Tensor):
+        found = [
+            aten.searchsorted__Scalar(_of(rows, i), self, sorter=None if order is None else _of(order, i), **options)
+            for i in range(size)
+        ]
+        return aten.stack(found, 0), 0
     values = front(self, dims[1], size)
     shape = values.array.shape
     if len(rows.array.shape) == 2:
-        values = aten.reshape(values, (size, -1) if size else (0, 0))
-    return aten.view(call(rows, values, out_int32, right, side, order), shape), 0
+        values = aten.reshape(values, (size, numel(shape[1:])))
+    return aten.view(aten.searchsorted__Tensor(rows, values, sorter=order, **options), shape), 0
+
+
+def _of(batch: Tensor, i: int) -> Tensor:
+    made: Tensor = aten.select__int(batch, 0, i)
+    return made
 
 
 # ---- x[i, j]

@@ -24,12 +24,27 @@ def resized(call: Any, size: int, dims: Dims, self: Tensor, shape: Ints) -> tupl
 
 
 @family
+def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """Whatever counts its dims from the last one."""
+    x = front(self, dims[0], size)
+    if len(x.array.shape) == 1:  # the batch must not be taken for that dim
+        return one_by_one(call, size, dims, self, *rest)
+    return call(x, *rest), 0
+
+
+@family
 def of_dtype(call: Any, size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
-    """view(dtype): another size of element changes the last dim, which an example must have."""
+    """view(dtype): with another size of element, the last dim has another length."""
     if dtype.itemsize == self.dtype.itemsize:
         return call(self, dtype), dims[0]
+    return trailing(call, size, dims, self, dtype)
+
+
+@family
+def one_by_one(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """An operator of one tensor that knows no batches."""
     x = front(self, dims[0], size)
-    return call(x if len(x.array.shape) > 1 else aten.select__int(x, 0, 0), dtype), 0
+    return aten.stack([call(aten.select__int(x, 0, i), *rest) for i in range(size)], 0), 0
 
 
 def transpose(size: int, dims: Dims, self: Tensor, dim0: int, dim1: int) -> tuple[Tensor, int]:
@@ -253,7 +268,9 @@ def diagonal_backward(
 
 
 @family
-def written_over(call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any) -> tuple[Tensor, int]:
+def written_over(
+    call: Any, size: int, dims: Dims, self: Tensor, src: Tensor, dim: int, *rest: Any
+) -> tuple[Tensor, int]:
     """select_scatter, slice_scatter: (self, src, dim, ...)."""
     at = wrap_dim(dim, logical_ndim(self, dims[0])) + 1
     return call(front(self, dims[0], size), front(src, dims[1], size), at, *rest), 0
