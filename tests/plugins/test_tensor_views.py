@@ -64,7 +64,8 @@ def test_a_turn_is_a_write_to_saved_tensors() -> None:
 def test_detach_forgets_the_history_in_place() -> None:
     y = leaf() * 2
     assert y.detach_() is y
-    assert y.is_leaf and not y.requires_grad
+    assert y.is_leaf
+    assert not y.requires_grad
     with pytest.raises(AliasError) as caught:
         (leaf() * 2)[0].detach_()
     assert str(caught.value) == (
@@ -121,7 +122,8 @@ def test_channels_last_is_kept_made_and_recognised() -> None:
     x = turnout.arange(24.0).reshape(1, 2, 3, 4)
     y = x.contiguous(memory_format=turnout.channels_last)
     assert y.stride() == (24, 1, 8, 2)
-    assert y.is_contiguous(memory_format=turnout.channels_last) and not y.is_contiguous()
+    assert y.is_contiguous(memory_format=turnout.channels_last)
+    assert not y.is_contiguous()
     assert y.clone().stride() == y.stride()
     assert y.tolist() == x.tolist()
     assert turnout.empty(2, 3, 4, 5, 6, memory_format=turnout.channels_last_3d).stride() == (360, 1, 90, 18, 3)
@@ -171,10 +173,14 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
     x = turnout.ones(2, 3)
     aten = turnout.ops.aten
     assert (aten.sym_size.int(x, -1), aten.sym_stride.int(x, 0), aten.sym_numel(x)) == (3, 3, 6)
-    assert turnout.is_floating_point(x) and not turnout.is_complex(x)
-    assert turnout.is_same_size(x, turnout.zeros(2, 3)) and not turnout.is_same_size(x, x.t())
-    assert turnout.is_nonzero(turnout.tensor([2])) and not turnout.is_nonzero(turnout.tensor(0.0))
-    assert x.int().is_signed() and not x.byte().is_signed()
+    assert turnout.is_floating_point(x)
+    assert not turnout.is_complex(x)
+    assert turnout.is_same_size(x, turnout.zeros(2, 3))
+    assert not turnout.is_same_size(x, x.t())
+    assert turnout.is_nonzero(turnout.tensor([2]))
+    assert not turnout.is_nonzero(turnout.tensor(0.0))
+    assert x.int().is_signed()
+    assert not x.byte().is_signed()
     assert (x.itemsize, x.nbytes, x.ndimension()) == (4, 24, 2)
     with pytest.raises(ShapeError, match=r"is_nonzero: a tensor of shape \[2, 3\] has no one value"):
         turnout.is_nonzero(x)
