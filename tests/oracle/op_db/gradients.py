@@ -26,6 +26,8 @@ def second(info: Any, dtype: torch.dtype) -> str | None:
 
 
 def _over_samples(info: Any, dtype: torch.dtype, order: int) -> str | None:
+    if info.name in judging.RANDOM:
+        return None  # the numbers that were drawn decide
     for number, sample in enumerate(judging.samples(info, dtype, requires_grad=True)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -116,14 +118,14 @@ class _Ours:
         args, kwargs = brought((sample.input, *sample.args)), brought(sample.kwargs)
         self.leaves = [t for t in _tensors((args, kwargs)) if t.requires_grad]
         function = find(info.op)
-        if function is not None and sample.output_process_fn_grad is None:
+        if function is not None:
             result = function(*here(args), **here(kwargs))
         else:
             with Redirect("cpu"):
-                result = info.op(*stand(args), **stand(kwargs))
-                if sample.output_process_fn_grad is not None:
-                    result = sample.output_process_fn_grad(result)
-            result = here(result)
+                result = here(info.op(*stand(args), **stand(kwargs)))
+        if sample.output_process_fn_grad is not None:
+            with Redirect("cpu"):
+                result = here(sample.output_process_fn_grad(stand(result)))
         outputs = _tensors(result)
         self.outputs = [outputs[i] for i in differentiable]
 
