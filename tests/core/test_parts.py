@@ -115,7 +115,8 @@ def test_every_name_in_the_lists_is_there():
 
 def test_a_method_that_somebody_replaced_before_its_part_was_loaded_stays():
     program = (
-        "import turnout; from turnout.generated.methods import TensorMethods; turnout.Tensor.exp = lambda self: 'mine'; turnout.Tensor.expm1;"
+        "import turnout; from turnout.generated.methods import TensorMethods;"
+        "turnout.Tensor.exp = lambda self: 'mine'; turnout.Tensor.expm1;"
         "print(turnout.Tensor.exp(None), TensorMethods.exp is turnout.ops.aten.exp.default.call)"
     )
     assert run(program) == "mine True"
