@@ -217,7 +217,7 @@ def test_a_call_that_no_kernel_serves_says_which_argument_asked_for_it(operators
 def test_functions_methods_and_operators_of_tensors_name_the_argument(operators):
     x = handles.tensor([1.0, 2.0])
     assert error_of(turnout.exp, 3) == "aten::exp: argument 'self' must be Tensor, got int 3"
-    assert error_of(turnout.exp) == "exp() missing 1 required positional argument: 'input'"
+    assert error_of(turnout.exp) == "aten::exp: argument 'self' (Tensor) is missing"
     assert (
         error_of(turnout.cat, x)
         == "aten::cat: argument 'tensors' must be a list of tensors, got Tensor float32 [2] on cells"

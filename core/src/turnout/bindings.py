@@ -10,6 +10,7 @@ from turnout.calling import MISSING
 from turnout.dtypes import DTYPES, get_default_dtype
 from turnout.errors import CallError
 from turnout.errors import calls as texts
+from turnout.operators import type_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,24 +76,50 @@ def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> d
     return {name: value for name, value in given.items() if value is not MISSING}
 
 
-def call_packet(
-    packet: Packet, names: tuple[str, ...], given: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Call a packet with arguments under their schemas' names, where a function was called with other names.
+class Overloads:
+    """A packet as public functions and methods call it: arguments may have their second names.
 
-    `names` and `given` are what the function has parameters for. Raises CallError.
+    What the packet has chosen before is called at once; only what is new is looked at for other names than the schemas'.
     """
-    has_input = any(a.name == "input" for op in packet for a in op.schema.arguments)
-    taken = {name: value for name, value in zip(names, given, strict=True) if value is not MISSING}
-    leading = len(taken) if args or tuple(taken) == names[: len(taken)] else 0
-    by_name = dict(list(taken.items())[leading:])
-    for name, value in kwargs.items():
-        first = SECOND_NAMES.get(name, name)
-        first = "self" if first == "input" and not has_input else first
-        if name == "self" or first in taken or first in by_name:
-            raise CallError(texts.unexpected_keyword(packet.name, name))
-        by_name[first] = value
-    return packet(*list(taken.values())[:leading], *args, **by_name)
+
+    __slots__ = ("_chosen", "_packet")
+
+    def __init__(self, packet: Packet) -> None:
+        self._packet = packet
+        self._chosen = packet.chosen
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            op = self._chosen[type_key(args, kwargs)]
+        except (KeyError, TypeError):
+            if not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                args, kwargs = self._in_schemas_words(args, kwargs)
+            return self._packet(*args, **kwargs)
+        return op.call(*args, **kwargs)
+
+    def _in_schemas_words(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments by the schemas' names. MISSING among `args` stands for what comes as a keyword.
+
+        Raises CallError.
+        """
+        schemas = [op.schema for op in self._packet]
+        has_input = any(a.name == "input" for schema in schemas for a in schema.arguments)
+        taken = [a.name for a in schemas[0].positional[: len(args)]]
+        given = args
+        if MISSING in args:
+            first = args.index(MISSING)
+            later = {n: v for n, v in zip(taken[first:], args[first:], strict=False) if v is not MISSING}
+            given, taken, kwargs = args[:first], taken[:first], {**later, **kwargs}
+        by_name: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            own = SECOND_NAMES.get(name, name)
+            own = "self" if own == "input" and not has_input else own
+            if name == "self" or own in taken or own in by_name:
+                raise CallError(texts.unexpected_keyword(self._packet.name, name))
+            by_name[own] = value
+        return given, by_name
 
 
 def all_ints(values: tuple[Any, ...]) -> bool:
@@ -126,11 +153,11 @@ def check_options(op_name: str, out: Any, dtype: Any, device: Any) -> None:
         raise CallError(f"{op_name}: device {device} is asked for, but out is on {out.device}; leave device away")
 
 
-def packet(namespace: str, name: str) -> Packet:
+def packet(namespace: str, name: str) -> Overloads:
     """The packet of a name, made empty where no overload is defined yet: functions are loaded before operators."""
     from turnout.registry import REGISTRY
 
-    return REGISTRY.packet_handle(namespace, name)
+    return Overloads(REGISTRY.packet_handle(namespace, name))
 
 
 def with_requires_grad(factory: Call) -> Call:

@@ -333,14 +333,14 @@ class Packet:
     The choice is cached by the types of the arguments where types alone decide it.
     """
 
-    __slots__ = ("_cache", "_schemas", "attached", "name", "namespace", "registry")
+    __slots__ = ("_schemas", "attached", "chosen", "name", "namespace", "registry")
 
     def __init__(self, registry: Registry, namespace: str, name: str) -> None:
         self.registry = registry
         self.namespace = namespace
         self.name = name
         self.attached: dict[str, Operator] = {}  # the registry's: overloads defined so far
-        self._cache: dict[Any, Operator] = {}
+        self.chosen: dict[Any, Operator] = {}
         self._schemas: tuple[list[Operator], list[FunctionSchema]] | None = None
 
     @property
@@ -351,12 +351,12 @@ class Packet:
 
     def changed(self) -> None:
         """Called by the registry when an overload came or went."""
-        self._cache.clear()
+        self.chosen.clear()
         self._schemas = None
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
-            op = self._cache[_type_key(args, kwargs)]
+            op = self.chosen[type_key(args, kwargs)]
         except (KeyError, TypeError):
             op = self._choose(args, kwargs)
         return op.call(*args, **kwargs)
@@ -386,11 +386,11 @@ class Packet:
                 op = operators[overloads.choose(schemas, args, kwargs, is_tensor)]
             except OverloadError as error:
                 raise OverloadError(f"{self.namespace}::{self.name}: {error}") from None
-        key = _type_key(args, kwargs)
+        key = type_key(args, kwargs)
         if overloads.decided_by_types(op.schema, args, kwargs, is_tensor):
             with self.registry.lock:
                 if self._schemas is candidates:  # no overload came or went meanwhile
-                    self._cache[key] = op
+                    self.chosen[key] = op
         return op
 
     def _candidates(self) -> tuple[list[Operator], list[FunctionSchema]]:
@@ -419,7 +419,7 @@ class Packet:
         return f"<Packet {self.namespace}::{self.name}: {', '.join(dir(self))}>"
 
 
-def _type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def type_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the choice of overload is cached by: the types of the arguments, and for sequences those of their elements."""
     key = tuple([a.__class__ if a.__class__ not in _SEQUENCES else _sequence_key(a) for a in args])
     if kwargs:

@@ -201,7 +201,6 @@ def test_only_results_that_have_names_get_them():
     function, method = function_source(packet(text, "f")), method_source(packet(text, "f", methods=True))
     for own, lines in (("input", function), ("self", method)):
         assert [line.strip() for line in lines if "return " in line] == [
-            f"return named(R_f, call_packet(P_f, ('self',), ({own},), args, kwargs))",
             f"return named(R_f, P_f({own}, *args, **kwargs))",
             f"return named(R_f, P_f({own}))",
             f"return kernel(ks, {own})",
@@ -237,8 +236,6 @@ def test_a_reduction_over_everything_takes_the_short_way_too():
         "    if args or kwargs:",
         "        if len(args) > 1 and all_ints(args):",
         "            args = (args,)",
-        "        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):",
-        "            return call_packet(P_f, ('self',), (self,), args, kwargs)",
         "        return P_f(self, *args, **kwargs)",
         "    state = DISPATCH()",
         "    try:",
@@ -258,7 +255,6 @@ def test_other_packets_are_called():
     lines = function_source(packet(text, "f"))
     assert lines[0] == "def f(*args, **kwargs):"
     assert lines[-1] == "    return P_f(*args, **kwargs)"
-    assert "            return call_packet(P_f, (), (), args, kwargs)" in lines
 
 
 def test_a_method_with_second_names_has_a_stub_of_its_own():
@@ -273,6 +269,14 @@ def test_a_method_with_second_names_has_a_stub_of_its_own():
 def test_arguments_without_second_names_cost_nothing():
     text = "- func: f(Tensor[] tensors, int n) -> Tensor"
     assert function_source(packet(text, "f"))[0] == "def f(tensors, n):"
+
+
+def test_a_star_import_leaves_out_what_the_public_module_writes_itself():
+    text = "- func: f(Tensor self) -> Tensor\n- func: g(Tensor self) -> Tensor"
+    stub = functions_stub(parse(text), "", "the.yaml", hidden={"f", "other"})
+    assert "\ndef f(input: Tensor) -> Tensor: ...\n" in stub
+    assert stub.endswith("\n__all__ = ['g']\n")
+    assert {"float", "tensor", "trace", "device"} <= files.hidden_names("turnout")
 
 
 # ---- methods

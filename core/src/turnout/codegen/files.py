@@ -6,7 +6,7 @@ import ast
 import difflib
 from pathlib import Path
 
-from turnout.codegen.catalogue import MODULES
+from turnout.codegen.catalogue import HOMES, MODULES
 from turnout.codegen.functions import functions_text
 from turnout.codegen.operators import groups_text, operators_text
 from turnout.codegen.parts import methods_text, names_text, parts_texts, return_types_text
@@ -40,7 +40,7 @@ def standard_files() -> tuple[dict[Path, str], list[Problem]]:
     texts["methods.pyi"] = methods_stub(functions, source)
     for module, file in MODULES.items():
         texts[f"{file}.py"] = functions_text(module, source)
-        texts[f"{file}.pyi"] = functions_stub(functions, module, source)
+        texts[f"{file}.pyi"] = functions_stub(functions, module, source, hidden=hidden_names(HOMES[module]))
     return {GENERATED / name: text for name, text in texts.items()}, problems
 
 
@@ -48,6 +48,13 @@ def reference(kernel: str) -> str:
     """A kernel name of core's yaml, a path under turnout.native, as `module:function`."""
     path, _, name = kernel.rpartition(".")
     return f"turnout.native.{path}:{name}"
+
+
+def hidden_names(home: str) -> set[str]:
+    """What a public module has under names of its own: there the generated functions of these names are not seen."""
+    path = PACKAGE.joinpath(*home.split(".")[1:])
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return defined_names(file) if "generated" not in file.parts else set()
 
 
 def missing_kernels(functions: NativeFunctions) -> list[Problem]:
@@ -74,7 +81,10 @@ def missing_kernels(functions: NativeFunctions) -> list[Problem]:
 def defined_names(file: Path) -> set[str]:
     """The names that a module defines at its top level: functions, assignments and imports."""
     names: set[str] = set()
-    for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+    statements = list(ast.parse(file.read_text(encoding="utf-8")).body)
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            statements += [*statement.body, *statement.orelse]
         if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
             names.add(statement.name)
         elif isinstance(statement, ast.Assign):

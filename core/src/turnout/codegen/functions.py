@@ -26,8 +26,8 @@ from turnout.schema.model import Argument, FunctionSchema
 from turnout.stubs import default_source, python_name
 
 _BINDINGS = (
-    "NOT_OF_SCHEMAS", "NUMBERS", "all_ints", "binary", "call_packet", "check_options", "first_names", "number_dtype",
-    "out_tuple", "packet", "spread", "with_requires_grad",
+    "NUMBERS", "all_ints", "binary", "check_options", "first_names", "number_dtype", "out_tuple", "packet", "spread",
+    "with_requires_grad",
 )  # fmt: skip
 
 _TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
@@ -246,32 +246,13 @@ def lead_parts(packet: Packet, main: NativeFunction, schema: FunctionSchema) -> 
     more = "*args, " if has_more_positional(packet, main) else ""
     condition = "if args or kwargs:" if more else "if kwargs:"
     call = f"return {packet_name(packet)}({given}"
-    names = tuple(a.name for a in main.schema.positional)
-    prologue = [
-        condition,
-        *indented(other_names(packet, dict(zip(names, given.split(", "), strict=True)), "args" if more else "()")),
-    ]
     signature = ", ".join([*_leading(schema.positional), f"{more}**kwargs"])
-    return [*prologue, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
-
-
-def other_names(packet: Packet, given: dict[str, str], args: str) -> list[str]:
-    """Lines that call the packet where keywords are not those of its schemas, or none where no argument has others.
-
-    `given` are the function's parameters by their names in the schemas. A function calls `self` input, a method does not.
-    """
-    arguments = [a for f in packet.bases for a in f.schema.arguments]
-    renames = given.get("self") != "self" and any(a.name == "self" for a in arguments)
-    if not renames and not has_second_names(arguments):
-        return []
-    values = f"({', '.join(given.values())}{',' if given else ''})"
-    call = f"call_packet({packet_name(packet)}, {tuple(given)!r}, {values}, {args}, kwargs)"
-    return ["if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):", f"    return {call}"]
+    return [condition, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
 
 
 def _general(packet: Packet) -> list[str]:
     lines = [f"def {packet.public_name}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
-    fixes = [*_keyword_fixes(packet), *other_names(packet, {}, "args")]
+    fixes = _keyword_fixes(packet)
     lines += ["        " + line for line in fixes] if fixes else []
     if not fixes:
         lines.pop()

@@ -11,7 +11,6 @@ from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead
 from turnout.codegen.functions import (
     has_second_names,
     lead_parts,
-    other_names,
     packet_name,
     second_names,
     second_signature,
@@ -98,7 +97,6 @@ def _general(packet: Packet, name: str, spreads: str) -> list[str]:
         lines += indented(_spread_lines(spreads))
     named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
     if named == {0}:
-        lines += indented(other_names(packet, {"self": "self"}, "args"))
         return [*lines, f"    return {packet_name(packet)}(self, *args, **kwargs)"]
     # The overloads have self at one place among the positional arguments, or the packet is called by keyword.
     if len(named) == 1:

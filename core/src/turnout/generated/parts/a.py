@@ -18,7 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet, with_requires_grad,
+    NUMBERS, all_ints, binary, first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_add = packet('aten', 'add')
@@ -2421,8 +2421,6 @@ def add(input=MISSING, other=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_add, ('self', 'other'), (input, other,), args, kwargs)
         return P_add(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -2659,8 +2657,6 @@ def all(input=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_all, ('self',), (input,), args, kwargs)
         return P_all(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -2821,8 +2817,6 @@ def any(input=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_any, ('self',), (input,), args, kwargs)
         return P_any(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3130,8 +3124,6 @@ def argsort(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_argsort, (), (), args, kwargs)
     return P_argsort(*args, **kwargs)
 
 
@@ -3401,25 +3393,16 @@ def atanh_(input=MISSING, **more):
 
 def atleast_1d(*args, **kwargs):
     """aten::atleast_1d, aten::atleast_1d.Sequence"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_atleast_1d, (), (), args, kwargs)
     return P_atleast_1d(*args, **kwargs)
 
 
 def atleast_2d(*args, **kwargs):
     """aten::atleast_2d, aten::atleast_2d.Sequence"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_atleast_2d, (), (), args, kwargs)
     return P_atleast_2d(*args, **kwargs)
 
 
 def atleast_3d(*args, **kwargs):
     """aten::atleast_3d, aten::atleast_3d.Sequence"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_atleast_3d, (), (), args, kwargs)
     return P_atleast_3d(*args, **kwargs)
 
 
@@ -3607,8 +3590,6 @@ class methods:
 
     def add(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_add, ('self', 'other'), (self, other,), args, kwargs)
             return P_add(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3623,8 +3604,6 @@ class methods:
 
     def add_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_add_, ('self', 'other'), (self, other,), args, kwargs)
             return P_add_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3669,8 +3648,6 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_all, ('self',), (self,), args, kwargs)
             return P_all(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3703,15 +3680,11 @@ class methods:
     def amax(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_amax, ('self',), (self,), args, kwargs)
         return P_amax(self, *args, **kwargs)
 
     def amin(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_amin, ('self',), (self,), args, kwargs)
         return P_amin(self, *args, **kwargs)
 
     def aminmax(self, *, dim=None, keepdim=False, **more):
@@ -3736,8 +3709,6 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_any, ('self',), (self,), args, kwargs)
             return P_any(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3835,8 +3806,6 @@ class methods:
         return kernel(ks, self, dim, keepdim)
 
     def argsort(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_argsort, ('self',), (self,), args, kwargs)
         return P_argsort(self, *args, **kwargs)
 
     argwhere = op_argwhere

@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet, spread, with_requires_grad,
+    NUMBERS, binary, first_names, packet, spread, with_requires_grad,
 )
 
 P_bartlett_window = packet('aten', 'bartlett_window')
@@ -1335,8 +1335,6 @@ def bernoulli(input=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_bernoulli, ('self',), (input,), args, kwargs)
         return P_bernoulli(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1419,8 +1417,6 @@ def bitwise_and(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_bitwise_and, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_and(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1439,8 +1435,6 @@ def bitwise_left_shift(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_bitwise_left_shift, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_left_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1479,8 +1473,6 @@ def bitwise_or(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_bitwise_or, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_or(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1499,8 +1491,6 @@ def bitwise_right_shift(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_bitwise_right_shift, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_right_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1519,8 +1509,6 @@ def bitwise_xor(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_bitwise_xor, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_xor(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1621,8 +1609,6 @@ def bucketize(input=MISSING, boundaries=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_bucketize, ('self', 'boundaries'), (input, boundaries,), (), kwargs)
         return P_bucketize(input, boundaries, **kwargs)
     state = DISPATCH()
     try:
@@ -1698,8 +1684,6 @@ class methods:
 
     def bitwise_and(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_and, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1714,8 +1698,6 @@ class methods:
 
     def bitwise_and_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_and_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1730,8 +1712,6 @@ class methods:
 
     def bitwise_left_shift(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_left_shift, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_left_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1746,8 +1726,6 @@ class methods:
 
     def bitwise_left_shift_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_left_shift_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_left_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1766,8 +1744,6 @@ class methods:
 
     def bitwise_or(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_or, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1782,8 +1758,6 @@ class methods:
 
     def bitwise_or_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_or_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1798,8 +1772,6 @@ class methods:
 
     def bitwise_right_shift(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_right_shift, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_right_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1814,8 +1786,6 @@ class methods:
 
     def bitwise_right_shift_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_right_shift_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_right_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1830,8 +1800,6 @@ class methods:
 
     def bitwise_xor(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_xor, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1846,8 +1814,6 @@ class methods:
 
     def bitwise_xor_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_bitwise_xor_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor_(self, other, **kwargs)
         state = DISPATCH()
         try:

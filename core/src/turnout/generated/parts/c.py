@@ -18,7 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, out_tuple, packet,
+    all_ints, first_names, out_tuple, packet,
 )
 
 P_clamp = packet('aten', 'clamp')
@@ -2186,16 +2186,11 @@ def clamp(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clamp, (), (), args, kwargs)
     return P_clamp(*args, **kwargs)
 
 
 def clamp_(*args, **kwargs):
     """aten::clamp_, aten::clamp_.Tensor"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clamp_, (), (), args, kwargs)
     return P_clamp_(*args, **kwargs)
 
 
@@ -2204,8 +2199,6 @@ def clamp_max(input=MISSING, max=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clamp_max, ('self', 'max'), (input, max,), (), kwargs)
         return P_clamp_max(input, max, **kwargs)
     state = DISPATCH()
     try:
@@ -2222,8 +2215,6 @@ def clamp_max(input=MISSING, max=MISSING, **kwargs):
 def clamp_max_(input=MISSING, max=MISSING, **kwargs):
     """aten::clamp_max_, aten::clamp_max_.Tensor"""
     if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clamp_max_, ('self', 'max'), (input, max,), (), kwargs)
         return P_clamp_max_(input, max, **kwargs)
     state = DISPATCH()
     try:
@@ -2242,8 +2233,6 @@ def clamp_min(input=MISSING, min=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clamp_min, ('self', 'min'), (input, min,), (), kwargs)
         return P_clamp_min(input, min, **kwargs)
     state = DISPATCH()
     try:
@@ -2260,8 +2249,6 @@ def clamp_min(input=MISSING, min=MISSING, **kwargs):
 def clamp_min_(input=MISSING, min=MISSING, **kwargs):
     """aten::clamp_min_, aten::clamp_min_.Tensor"""
     if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clamp_min_, ('self', 'min'), (input, min,), (), kwargs)
         return P_clamp_min_(input, min, **kwargs)
     state = DISPATCH()
     try:
@@ -2280,16 +2267,11 @@ def clip(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clip, (), (), args, kwargs)
     return P_clip(*args, **kwargs)
 
 
 def clip_(*args, **kwargs):
     """aten::clip_, aten::clip_.Tensor"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_clip_, (), (), args, kwargs)
     return P_clip_(*args, **kwargs)
 
 
@@ -2490,25 +2472,16 @@ def constant_pad_nd(input=MISSING, pad=MISSING, value=0, **more):
 
 def conv1d(*args, **kwargs):
     """aten::conv1d, aten::conv1d.padding"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_conv1d, (), (), args, kwargs)
     return P_conv1d(*args, **kwargs)
 
 
 def conv2d(*args, **kwargs):
     """aten::conv2d, aten::conv2d.padding"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_conv2d, (), (), args, kwargs)
     return P_conv2d(*args, **kwargs)
 
 
 def conv3d(*args, **kwargs):
     """aten::conv3d, aten::conv3d.padding"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_conv3d, (), (), args, kwargs)
     return P_conv3d(*args, **kwargs)
 
 
@@ -2635,8 +2608,6 @@ def copysign(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_copysign, ('self', 'other'), (input, other,), (), kwargs)
         return P_copysign(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2777,8 +2748,6 @@ def count_nonzero(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_count_nonzero, (), (), args, kwargs)
     return P_count_nonzero(*args, **kwargs)
 
 
@@ -2919,9 +2888,6 @@ def cumsum(input=MISSING, dim=MISSING, *, dtype=None, **more):
 
 def cumulative_trapezoid(*args, **kwargs):
     """aten::cumulative_trapezoid.x, aten::cumulative_trapezoid.dx"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_cumulative_trapezoid, (), (), args, kwargs)
     return P_cumulative_trapezoid(*args, **kwargs)
 
 
@@ -3084,8 +3050,6 @@ class methods:
 
     def copysign(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_copysign, ('self', 'other'), (self, other,), (), kwargs)
             return P_copysign(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -3100,8 +3064,6 @@ class methods:
 
     def copysign_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_copysign_, ('self', 'other'), (self, other,), (), kwargs)
             return P_copysign_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -3127,8 +3089,6 @@ class methods:
     def count_nonzero(self, *args, **kwargs):
         if len(args) > 0 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_count_nonzero, ('self',), (self,), args, kwargs)
         return P_count_nonzero(self, *args, **kwargs)
 
     cov = op_cov

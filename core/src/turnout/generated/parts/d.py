@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, packet,
+    NUMBERS, all_ints, binary, first_names, packet,
 )
 
 P_div = packet('aten', 'div')
@@ -1120,8 +1120,6 @@ def div(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_div, ('self', 'other'), (input, other,), (), kwargs)
         return P_div(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1140,8 +1138,6 @@ def divide(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_divide, ('self', 'other'), (input, other,), (), kwargs)
         return P_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1213,9 +1209,6 @@ def dropout_(input=MISSING, p=MISSING, train=MISSING, **more):
 
 def dsplit(*args, **kwargs):
     """aten::dsplit.int, aten::dsplit.array"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_dsplit, (), (), args, kwargs)
     return P_dsplit(*args, **kwargs)
 
 
@@ -1300,8 +1293,6 @@ class methods:
 
     def div(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_div, ('self', 'other'), (self, other,), (), kwargs)
             return P_div(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1316,8 +1307,6 @@ class methods:
 
     def div_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_div_, ('self', 'other'), (self, other,), (), kwargs)
             return P_div_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1332,8 +1321,6 @@ class methods:
 
     def divide(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_divide, ('self', 'other'), (self, other,), (), kwargs)
             return P_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1348,8 +1335,6 @@ class methods:
 
     def divide_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_divide_, ('self', 'other'), (self, other,), (), kwargs)
             return P_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:

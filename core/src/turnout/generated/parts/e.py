@@ -18,7 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, check_options, first_names, packet, spread, with_requires_grad,
+    NUMBERS, binary, check_options, first_names, packet, spread, with_requires_grad,
 )
 
 P_embedding_bag = packet('aten', 'embedding_bag')
@@ -1041,8 +1041,6 @@ def eq(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_eq, ('self', 'other'), (input, other,), (), kwargs)
         return P_eq(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1350,8 +1348,6 @@ class methods:
 
     def eq(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_eq, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1366,8 +1362,6 @@ class methods:
 
     def eq_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_eq_, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq_(self, other, **kwargs)
         state = DISPATCH()
         try:

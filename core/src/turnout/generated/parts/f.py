@@ -17,8 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, check_options, first_names, number_dtype, out_tuple, packet, spread,
-    with_requires_grad,
+    NUMBERS, binary, check_options, first_names, number_dtype, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_fill = packet('aten', 'fill')
@@ -928,8 +927,6 @@ def fill(input=MISSING, value=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_fill, ('self', 'value'), (input, value,), (), kwargs)
         return P_fill(input, value, **kwargs)
     state = DISPATCH()
     try:
@@ -946,8 +943,6 @@ def fill(input=MISSING, value=MISSING, **kwargs):
 def fill_(input=MISSING, value=MISSING, **kwargs):
     """aten::fill_.Scalar, aten::fill_.Tensor"""
     if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_fill_, ('self', 'value'), (input, value,), (), kwargs)
         return P_fill_(input, value, **kwargs)
     state = DISPATCH()
     try:
@@ -1073,8 +1068,6 @@ def float_power(input=MISSING, exponent=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_float_power, ('self', 'exponent'), (input, exponent,), (), kwargs)
         return P_float_power(input, exponent, **kwargs)
     state = DISPATCH()
     try:
@@ -1129,8 +1122,6 @@ def floor_divide(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_floor_divide, ('self', 'other'), (input, other,), (), kwargs)
         return P_floor_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1189,8 +1180,6 @@ def fmod(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_fmod, ('self', 'other'), (input, other,), (), kwargs)
         return P_fmod(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1438,8 +1427,6 @@ class methods:
 
     def floor_divide(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_floor_divide, ('self', 'other'), (self, other,), (), kwargs)
             return P_floor_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1454,8 +1441,6 @@ class methods:
 
     def floor_divide_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_floor_divide_, ('self', 'other'), (self, other,), (), kwargs)
             return P_floor_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1498,8 +1483,6 @@ class methods:
 
     def fmod(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_fmod, ('self', 'other'), (self, other,), (), kwargs)
             return P_fmod(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1514,8 +1497,6 @@ class methods:
 
     def fmod_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_fmod_, ('self', 'other'), (self, other,), (), kwargs)
             return P_fmod_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, out_tuple, packet,
+    NUMBERS, binary, first_names, out_tuple, packet,
 )
 
 P_ge = packet('aten', 'ge')
@@ -972,8 +972,6 @@ def ge(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_ge, ('self', 'other'), (input, other,), (), kwargs)
         return P_ge(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1031,8 +1029,6 @@ def ger(input=MISSING, vec2=MISSING, **more):
 def gradient(input=MISSING, **kwargs):
     """aten::gradient.scalarint and 6 other overloads"""
     if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_gradient, ('self',), (input,), (), kwargs)
         return P_gradient(input, **kwargs)
     state = DISPATCH()
     try:
@@ -1051,8 +1047,6 @@ def greater(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_greater, ('self', 'other'), (input, other,), (), kwargs)
         return P_greater(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1071,8 +1065,6 @@ def greater_equal(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_greater_equal, ('self', 'other'), (input, other,), (), kwargs)
         return P_greater_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1224,8 +1216,6 @@ def gt(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_gt, ('self', 'other'), (input, other,), (), kwargs)
         return P_gt(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1347,8 +1337,6 @@ class methods:
 
     def ge(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_ge, ('self', 'other'), (self, other,), (), kwargs)
             return P_ge(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1363,8 +1351,6 @@ class methods:
 
     def ge_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_ge_, ('self', 'other'), (self, other,), (), kwargs)
             return P_ge_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1395,8 +1381,6 @@ class methods:
 
     def greater(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_greater, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1411,8 +1395,6 @@ class methods:
 
     def greater_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_greater_, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1427,8 +1409,6 @@ class methods:
 
     def greater_equal(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_greater_equal, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1443,8 +1423,6 @@ class methods:
 
     def greater_equal_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_greater_equal_, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1459,8 +1437,6 @@ class methods:
 
     def gt(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_gt, ('self', 'other'), (self, other,), (), kwargs)
             return P_gt(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1475,8 +1451,6 @@ class methods:
 
     def gt_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_gt_, ('self', 'other'), (self, other,), (), kwargs)
             return P_gt_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -18,7 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, out_tuple, packet, with_requires_grad,
+    all_ints, first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_hamming_window = packet('aten', 'hamming_window')
@@ -1027,8 +1027,6 @@ def histogram(input=MISSING, bins=MISSING, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["hist"], kwargs["bin_edges"] = out_tuple('aten::histogram.bins_tensor_out', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return new_tuple(R_histogram, call_packet(P_histogram, ('self', 'bins'), (input, bins,), (), kwargs))
         return new_tuple(R_histogram, P_histogram(input, bins, **kwargs))
     state = DISPATCH()
     try:
@@ -1044,17 +1042,11 @@ def histogram(input=MISSING, bins=MISSING, **kwargs):
 
 def histogramdd(*args, **kwargs):
     """aten::histogramdd, aten::histogramdd.int_bins, aten::histogramdd.TensorList_bins"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return new_tuple(R_histogramdd, call_packet(P_histogramdd, (), (), args, kwargs))
     return new_tuple(R_histogramdd, P_histogramdd(*args, **kwargs))
 
 
 def hsplit(*args, **kwargs):
     """aten::hsplit.int, aten::hsplit.array"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_hsplit, (), (), args, kwargs)
     return P_hsplit(*args, **kwargs)
 
 

@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, first_names, packet,
+    first_names, packet,
 )
 
 P_index_fill = packet('aten', 'index_fill')
@@ -1109,8 +1109,6 @@ def index_fill(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_index_fill, (), (), args, kwargs)
     return P_index_fill(*args, **kwargs)
 
 
@@ -1669,13 +1667,9 @@ class methods:
         return kernel(ks, self, dim, index, source)
 
     def index_fill(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_index_fill, ('self',), (self,), args, kwargs)
         return P_index_fill(self, *args, **kwargs)
 
     def index_fill_(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_index_fill_, ('self',), (self,), args, kwargs)
         return P_index_fill_(self, *args, **kwargs)
 
     index_put = op_index_put

@@ -18,7 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet, with_requires_grad,
+    NUMBERS, all_ints, binary, first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_le = packet('aten', 'le')
@@ -1923,8 +1923,6 @@ def le(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_le, ('self', 'other'), (input, other,), (), kwargs)
         return P_le(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1943,8 +1941,6 @@ def lerp(input=MISSING, end=MISSING, weight=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_lerp, ('self', 'end', 'weight'), (input, end, weight,), (), kwargs)
         return P_lerp(input, end, weight, **kwargs)
     state = DISPATCH()
     try:
@@ -1963,8 +1959,6 @@ def less(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_less, ('self', 'other'), (input, other,), (), kwargs)
         return P_less(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1983,8 +1977,6 @@ def less_equal(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_less_equal, ('self', 'other'), (input, other,), (), kwargs)
         return P_less_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2475,8 +2467,6 @@ def lt(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_lt, ('self', 'other'), (input, other,), (), kwargs)
         return P_lt(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2708,8 +2698,6 @@ class methods:
 
     def le(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_le, ('self', 'other'), (self, other,), (), kwargs)
             return P_le(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2724,8 +2712,6 @@ class methods:
 
     def le_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_le_, ('self', 'other'), (self, other,), (), kwargs)
             return P_le_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2768,8 +2754,6 @@ class methods:
 
     def less(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_less, ('self', 'other'), (self, other,), (), kwargs)
             return P_less(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2784,8 +2768,6 @@ class methods:
 
     def less_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_less_, ('self', 'other'), (self, other,), (), kwargs)
             return P_less_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2800,8 +2782,6 @@ class methods:
 
     def less_equal(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_less_equal, ('self', 'other'), (self, other,), (), kwargs)
             return P_less_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2816,8 +2796,6 @@ class methods:
 
     def less_equal_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_less_equal_, ('self', 'other'), (self, other,), (), kwargs)
             return P_less_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -3008,14 +2986,10 @@ class methods:
     def logsumexp(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_logsumexp, ('self',), (self,), args, kwargs)
         return P_logsumexp(self, *args, **kwargs)
 
     def lt(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_lt, ('self', 'other'), (self, other,), (), kwargs)
             return P_lt(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -3030,8 +3004,6 @@ class methods:
 
     def lt_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_lt_, ('self', 'other'), (self, other,), (), kwargs)
             return P_lt_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -16,7 +16,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
+    first_names, out_tuple, packet,
 )
 
 P_linalg_cond = packet('aten', 'linalg_cond')
@@ -1675,8 +1675,6 @@ def cond(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_linalg_cond, (), (), args, kwargs)
     return P_linalg_cond(*args, **kwargs)
 
 
@@ -2075,8 +2073,6 @@ def matrix_norm(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_linalg_matrix_norm, (), (), args, kwargs)
     return P_linalg_matrix_norm(*args, **kwargs)
 
 
@@ -2106,8 +2102,6 @@ def matrix_rank(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_linalg_matrix_rank, (), (), args, kwargs)
     return P_linalg_matrix_rank(*args, **kwargs)
 
 
@@ -2135,8 +2129,6 @@ def norm(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_linalg_norm, (), (), args, kwargs)
     return P_linalg_norm(*args, **kwargs)
 
 
@@ -2145,8 +2137,6 @@ def pinv(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_linalg_pinv, (), (), args, kwargs)
     return P_linalg_pinv(*args, **kwargs)
 
 

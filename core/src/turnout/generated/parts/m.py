@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet,
+    NUMBERS, all_ints, binary, first_names, out_tuple, packet,
 )
 
 P_masked_fill = packet('aten', 'masked_fill')
@@ -1479,8 +1479,6 @@ def masked_fill(input=MISSING, mask=MISSING, value=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_masked_fill, ('self', 'mask', 'value'), (input, mask, value,), (), kwargs)
         return P_masked_fill(input, mask, value, **kwargs)
     state = DISPATCH()
     try:
@@ -1598,8 +1596,6 @@ def max(*args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["max"], kwargs["max_values"] = out_tuple('aten::max.unary_out', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return named(R_max, call_packet(P_max, (), (), args, kwargs))
     return named(R_max, P_max(*args, **kwargs))
 
 
@@ -1712,8 +1708,6 @@ def mean(input=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_mean, ('self',), (input,), args, kwargs)
         return P_mean(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1734,8 +1728,6 @@ def median(input=MISSING, *args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["values"], kwargs["indices"] = out_tuple('aten::median.dim_values', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return named(R_median, call_packet(P_median, ('self',), (input,), args, kwargs))
         return named(R_median, P_median(input, *args, **kwargs))
     state = DISPATCH()
     try:
@@ -1761,8 +1753,6 @@ def min(*args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["min"], kwargs["min_indices"] = out_tuple('aten::min.unary_out', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return named(R_min, call_packet(P_min, (), (), args, kwargs))
     return named(R_min, P_min(*args, **kwargs))
 
 
@@ -1831,17 +1821,11 @@ def mode(input=MISSING, dim=-1, keepdim=False, **more):
 
 def moveaxis(*args, **kwargs):
     """aten::moveaxis.int, aten::moveaxis.intlist"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_moveaxis, (), (), args, kwargs)
     return P_moveaxis(*args, **kwargs)
 
 
 def movedim(*args, **kwargs):
     """aten::movedim.int, aten::movedim.intlist"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_movedim, (), (), args, kwargs)
     return P_movedim(*args, **kwargs)
 
 
@@ -1870,8 +1854,6 @@ def mul(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_mul, ('self', 'other'), (input, other,), (), kwargs)
         return P_mul(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1914,8 +1896,6 @@ def multiply(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_multiply, ('self', 'other'), (input, other,), (), kwargs)
         return P_multiply(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2225,8 +2205,6 @@ class methods:
     matrix_power = op_matrix_power
 
     def max(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return named(R_max, call_packet(P_max, ('self',), (self,), args, kwargs))
         return named(R_max, P_max(self, *args, **kwargs))
 
     def maximum(self, other=MISSING, **more):
@@ -2247,8 +2225,6 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_mean, ('self',), (self,), args, kwargs)
             return P_mean(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -2263,8 +2239,6 @@ class methods:
 
     def median(self, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return named(R_median, call_packet(P_median, ('self',), (self,), args, kwargs))
             return named(R_median, P_median(self, *args, **kwargs))
         state = DISPATCH()
         try:
@@ -2278,8 +2252,6 @@ class methods:
         return kernel(ks, self)
 
     def min(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return named(R_min, call_packet(P_min, ('self',), (self,), args, kwargs))
         return named(R_min, P_min(self, *args, **kwargs))
 
     def minimum(self, other=MISSING, **more):
@@ -2324,8 +2296,6 @@ class methods:
 
     def mul(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_mul, ('self', 'other'), (self, other,), (), kwargs)
             return P_mul(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2340,8 +2310,6 @@ class methods:
 
     def mul_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_mul_, ('self', 'other'), (self, other,), (), kwargs)
             return P_mul_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2358,8 +2326,6 @@ class methods:
 
     def multiply(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_multiply, ('self', 'other'), (self, other,), (), kwargs)
             return P_multiply(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2374,8 +2340,6 @@ class methods:
 
     def multiply_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_multiply_, ('self', 'other'), (self, other,), (), kwargs)
             return P_multiply_(self, other, **kwargs)
         state = DISPATCH()
         try:

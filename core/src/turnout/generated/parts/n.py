@@ -18,7 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet, spread, with_requires_grad,
+    NUMBERS, all_ints, binary, first_names, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_nanmean = packet('aten', 'nanmean')
@@ -1674,8 +1674,6 @@ def nanmedian(input=MISSING, *args, **kwargs):
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["values"], kwargs["indices"] = out_tuple('aten::nanmedian.dim_values', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return named(R_nanmedian, call_packet(P_nanmedian, ('self',), (input,), args, kwargs))
         return named(R_nanmedian, P_nanmedian(input, *args, **kwargs))
     state = DISPATCH()
     try:
@@ -1694,8 +1692,6 @@ def nanquantile(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_nanquantile, (), (), args, kwargs)
     return P_nanquantile(*args, **kwargs)
 
 
@@ -1724,9 +1720,6 @@ def nansum(input=MISSING, dim=None, keepdim=False, *, dtype=None, **more):
 
 def narrow(*args, **kwargs):
     """aten::narrow, aten::narrow.Tensor"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_narrow, (), (), args, kwargs)
     return P_narrow(*args, **kwargs)
 
 
@@ -1865,8 +1858,6 @@ def ne(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_ne, ('self', 'other'), (input, other,), (), kwargs)
         return P_ne(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2035,8 +2026,6 @@ def norm(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_norm, (), (), args, kwargs)
     return P_norm(*args, **kwargs)
 
 
@@ -2084,8 +2073,6 @@ def not_equal(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_not_equal, ('self', 'other'), (input, other,), (), kwargs)
         return P_not_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2104,8 +2091,6 @@ def nuclear_norm(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_nuclear_norm, (), (), args, kwargs)
     return P_nuclear_norm(*args, **kwargs)
 
 
@@ -2212,14 +2197,10 @@ class methods:
     def nanmean(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_nanmean, ('self',), (self,), args, kwargs)
         return P_nanmean(self, *args, **kwargs)
 
     def nanmedian(self, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return named(R_nanmedian, call_packet(P_nanmedian, ('self',), (self,), args, kwargs))
             return named(R_nanmedian, P_nanmedian(self, *args, **kwargs))
         state = DISPATCH()
         try:
@@ -2233,20 +2214,14 @@ class methods:
         return kernel(ks, self)
 
     def nanquantile(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_nanquantile, ('self',), (self,), args, kwargs)
         return P_nanquantile(self, *args, **kwargs)
 
     def nansum(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_nansum, ('self',), (self,), args, kwargs)
         return P_nansum(self, *args, **kwargs)
 
     def narrow(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_narrow, ('self',), (self,), args, kwargs)
         return P_narrow(self, *args, **kwargs)
 
     def narrow_copy(self, dim=MISSING, start=MISSING, length=MISSING, **more):
@@ -2268,8 +2243,6 @@ class methods:
 
     def ne(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_ne, ('self', 'other'), (self, other,), (), kwargs)
             return P_ne(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2284,8 +2257,6 @@ class methods:
 
     def ne_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_ne_, ('self', 'other'), (self, other,), (), kwargs)
             return P_ne_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2360,16 +2331,12 @@ class methods:
     nonzero_static = op_nonzero_static
 
     def norm(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_norm, ('self',), (self,), args, kwargs)
         return P_norm(self, *args, **kwargs)
 
     normal_ = op_normal_
 
     def not_equal(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_not_equal, ('self', 'other'), (self, other,), (), kwargs)
             return P_not_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2384,8 +2351,6 @@ class methods:
 
     def not_equal_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_not_equal_, ('self', 'other'), (self, other,), (), kwargs)
             return P_not_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:

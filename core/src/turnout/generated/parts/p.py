@@ -16,7 +16,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet, spread,
+    NUMBERS, binary, first_names, packet, spread,
 )
 
 P_pow = packet('aten', 'pow')
@@ -822,8 +822,6 @@ def pow(input=MISSING, exponent=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_pow, ('self', 'exponent'), (input, exponent,), (), kwargs)
         return P_pow(input, exponent, **kwargs)
     state = DISPATCH()
     try:
@@ -862,8 +860,6 @@ def prod(input=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_prod, ('self',), (input,), args, kwargs)
         return P_prod(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -966,8 +962,6 @@ class methods:
 
     def prod(self, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_prod, ('self',), (self,), args, kwargs)
             return P_prod(self, *args, **kwargs)
         state = DISPATCH()
         try:

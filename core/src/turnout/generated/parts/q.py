@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
+    first_names, out_tuple, packet,
 )
 
 P_quantile = packet('aten', 'quantile')
@@ -149,8 +149,6 @@ def quantile(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_quantile, (), (), args, kwargs)
     return P_quantile(*args, **kwargs)
 
 
@@ -171,8 +169,6 @@ class methods:
         return new_tuple(R_qr, kernel(ks, self, some))
 
     def quantile(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_quantile, ('self',), (self,), args, kwargs)
         return P_quantile(self, *args, **kwargs)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is

@@ -18,7 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, packet, spread, with_requires_grad,
+    NUMBERS, all_ints, binary, first_names, packet, spread, with_requires_grad,
 )
 
 P_rand = packet('aten', 'rand')
@@ -1893,8 +1893,6 @@ def rand_like(input=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_rand_like, ('self',), (input,), (), kwargs)
         return P_rand_like(input, **kwargs)
     state = DISPATCH()
     try:
@@ -1923,8 +1921,6 @@ def randint_like(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_randint_like, (), (), args, kwargs)
     return P_randint_like(*args, **kwargs)
 
 
@@ -1945,8 +1941,6 @@ def randn_like(input=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_randn_like, ('self',), (input,), (), kwargs)
         return P_randn_like(input, **kwargs)
     state = DISPATCH()
     try:
@@ -2075,8 +2069,6 @@ def remainder(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_remainder, ('self', 'other'), (input, other,), (), kwargs)
         return P_remainder(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2118,8 +2110,6 @@ def repeat_interleave(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_repeat_interleave, (), (), args, kwargs)
     return P_repeat_interleave(*args, **kwargs)
 
 
@@ -2347,8 +2337,6 @@ def round(input=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_round, ('self',), (input,), (), kwargs)
         return P_round(input, **kwargs)
     state = DISPATCH()
     try:
@@ -2365,8 +2353,6 @@ def round(input=MISSING, **kwargs):
 def round_(input=MISSING, **kwargs):
     """aten::round_, aten::round_.decimals"""
     if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_round_, ('self',), (input,), (), kwargs)
         return P_round_(input, **kwargs)
     state = DISPATCH()
     try:
@@ -2482,8 +2468,6 @@ def rsub(input=MISSING, other=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_rsub, ('self', 'other'), (input, other,), args, kwargs)
         return P_rsub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -2690,8 +2674,6 @@ class methods:
 
     def remainder(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_remainder, ('self', 'other'), (self, other,), (), kwargs)
             return P_remainder(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2706,8 +2688,6 @@ class methods:
 
     def remainder_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_remainder_, ('self', 'other'), (self, other,), (), kwargs)
             return P_remainder_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2760,8 +2740,6 @@ class methods:
         return op_repeat(self, **kwargs)
 
     def repeat_interleave(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_repeat_interleave, ('self',), (self,), args, kwargs)
         return P_repeat_interleave(self, *args, **kwargs)
 
     def reshape(self, *shape, **kwargs):

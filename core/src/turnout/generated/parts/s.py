@@ -18,8 +18,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, check_options, first_names, out_tuple, packet, spread,
-    with_requires_grad,
+    NUMBERS, all_ints, binary, check_options, first_names, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_scatter = packet('aten', 'scatter')
@@ -2470,8 +2469,6 @@ def scatter(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_scatter, (), (), args, kwargs)
     return P_scatter(*args, **kwargs)
 
 
@@ -2524,8 +2521,6 @@ def searchsorted(sorted_sequence, input=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_searchsorted, ('sorted_sequence', 'self'), (sorted_sequence, input,), (), kwargs)
         return P_searchsorted(sorted_sequence, input, **kwargs)
     state = DISPATCH()
     try:
@@ -2981,16 +2976,11 @@ def sort(*args, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["values"], kwargs["indices"] = out_tuple('aten::sort.values_stable', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return new_tuple(R_sort, call_packet(P_sort, (), (), args, kwargs))
     return new_tuple(R_sort, P_sort(*args, **kwargs))
 
 
 def split(*args, **kwargs):
     """aten::split.Tensor, aten::split.sizes"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_split, (), (), args, kwargs)
     return P_split(*args, **kwargs)
 
 
@@ -3131,8 +3121,6 @@ def square_(input=MISSING, **more):
 def squeeze(input=MISSING, *args, **kwargs):
     """aten::squeeze, aten::squeeze.dim, aten::squeeze.dims"""
     if args or kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_squeeze, ('self',), (input,), args, kwargs)
         return P_squeeze(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3151,8 +3139,6 @@ def squeeze_copy(input=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_squeeze_copy, ('self',), (input,), args, kwargs)
         return P_squeeze_copy(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3195,8 +3181,6 @@ def std(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_std, (), (), args, kwargs)
     return P_std(*args, **kwargs)
 
 
@@ -3207,16 +3191,11 @@ def std_mean(*args, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["out0"], kwargs["out1"] = out_tuple('aten::std_mean.correction_out', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_std_mean, (), (), args, kwargs)
     return P_std_mean(*args, **kwargs)
 
 
 def stft(*args, **kwargs):
     """aten::stft, aten::stft.center"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_stft, (), (), args, kwargs)
     return P_stft(*args, **kwargs)
 
 
@@ -3225,8 +3204,6 @@ def sub(input=MISSING, other=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_sub, ('self', 'other'), (input, other,), args, kwargs)
         return P_sub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3245,8 +3222,6 @@ def subtract(input=MISSING, other=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_subtract, ('self', 'other'), (input, other,), args, kwargs)
         return P_subtract(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3265,8 +3240,6 @@ def sum(input=MISSING, *args, **kwargs):
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_sum, ('self',), (input,), args, kwargs)
         return P_sum(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3535,13 +3508,9 @@ class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
     def scatter(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_scatter, ('self',), (self,), args, kwargs)
         return P_scatter(self, *args, **kwargs)
 
     def scatter_(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_scatter_, ('self',), (self,), args, kwargs)
         return P_scatter_(self, *args, **kwargs)
 
     def scatter_add(self, dim=MISSING, index=MISSING, src=MISSING, **more):
@@ -3731,13 +3700,9 @@ class methods:
         return kernel(ks, self, dim, dtype)
 
     def sort(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return new_tuple(R_sort, call_packet(P_sort, ('self',), (self,), args, kwargs))
         return new_tuple(R_sort, P_sort(self, *args, **kwargs))
 
     def split(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_split, ('self',), (self,), args, kwargs)
         return P_split(self, *args, **kwargs)
 
     def split_with_sizes(self, split_sizes, dim=0, **more):
@@ -3768,8 +3733,6 @@ class methods:
         if args or kwargs:
             if len(args) > 0 and all_ints(args):
                 args = (args,)
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_squeeze, ('self',), (self,), args, kwargs)
             return P_squeeze(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3786,8 +3749,6 @@ class methods:
         if args or kwargs:
             if len(args) > 0 and all_ints(args):
                 args = (args,)
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_squeeze_, ('self',), (self,), args, kwargs)
             return P_squeeze_(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3803,8 +3764,6 @@ class methods:
     def std(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_std, ('self',), (self,), args, kwargs)
         return P_std(self, *args, **kwargs)
 
     def stft(self, *args, **kwargs):
@@ -3812,8 +3771,6 @@ class methods:
 
     def sub(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_sub, ('self', 'other'), (self, other,), args, kwargs)
             return P_sub(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3828,8 +3785,6 @@ class methods:
 
     def sub_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_sub_, ('self', 'other'), (self, other,), args, kwargs)
             return P_sub_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3844,8 +3799,6 @@ class methods:
 
     def subtract(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_subtract, ('self', 'other'), (self, other,), args, kwargs)
             return P_subtract(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3860,8 +3813,6 @@ class methods:
 
     def subtract_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_subtract_, ('self', 'other'), (self, other,), args, kwargs)
             return P_subtract_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3878,8 +3829,6 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_sum, ('self',), (self,), args, kwargs)
             return P_sum(self, *args, **kwargs)
         state = DISPATCH()
         try:

@@ -16,7 +16,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, first_names, packet,
+    first_names, packet,
 )
 
 P_special_chebyshev_polynomial_t = packet('aten', 'special_chebyshev_polynomial_t')
@@ -3349,8 +3349,6 @@ def xlog1py(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_special_xlog1py, ('self', 'other'), (input, other,), (), kwargs)
         return P_special_xlog1py(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -3369,8 +3367,6 @@ def xlogy(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_special_xlogy, ('self', 'other'), (input, other,), (), kwargs)
         return P_special_xlogy(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -3389,8 +3385,6 @@ def zeta(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_special_zeta, ('self', 'other'), (input, other,), (), kwargs)
         return P_special_zeta(input, other, **kwargs)
     state = DISPATCH()
     try:

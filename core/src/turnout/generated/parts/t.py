@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, check_options, first_names, out_tuple, packet, spread, with_requires_grad,
+    check_options, first_names, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_tensor_split = packet('aten', 'tensor_split')
@@ -1152,9 +1152,6 @@ def tanh_(input=MISSING, **more):
 
 def tensor_split(*args, **kwargs):
     """aten::tensor_split.sections and 2 other overloads"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_tensor_split, (), (), args, kwargs)
     return P_tensor_split(*args, **kwargs)
 
 
@@ -1324,17 +1321,11 @@ def transpose_copy(input=MISSING, dim0=MISSING, dim1=MISSING, **more):
 
 def trapezoid(*args, **kwargs):
     """aten::trapezoid.x, aten::trapezoid.dx"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_trapezoid, (), (), args, kwargs)
     return P_trapezoid(*args, **kwargs)
 
 
 def trapz(*args, **kwargs):
     """aten::trapz.x, aten::trapz.dx"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_trapz, (), (), args, kwargs)
     return P_trapz(*args, **kwargs)
 
 
@@ -1474,8 +1465,6 @@ def true_divide(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_true_divide, ('self', 'other'), (input, other,), (), kwargs)
         return P_true_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1558,8 +1547,6 @@ class methods:
     tanh_ = op_tanh_
 
     def tensor_split(self, *args, **kwargs):
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_tensor_split, ('self',), (self,), args, kwargs)
         return P_tensor_split(self, *args, **kwargs)
 
     def tile(self, *dims, **kwargs):
@@ -1569,8 +1556,6 @@ class methods:
 
     def to(self, *args, **kwargs):
         if args or kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_to, ('self',), (self,), args, kwargs)
             return P_to(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1632,8 +1617,6 @@ class methods:
 
     def true_divide(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_true_divide, ('self', 'other'), (self, other,), (), kwargs)
             return P_true_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1648,8 +1631,6 @@ class methods:
 
     def true_divide_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_true_divide_, ('self', 'other'), (self, other,), (), kwargs)
             return P_true_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:

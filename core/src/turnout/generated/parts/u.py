@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
+    first_names, out_tuple, packet,
 )
 
 P_upsample_bicubic2d = packet('aten', 'upsample_bicubic2d')
@@ -1876,8 +1876,6 @@ def upsample_bicubic2d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_upsample_bicubic2d, (), (), args, kwargs)
     return P_upsample_bicubic2d(*args, **kwargs)
 
 
@@ -1886,8 +1884,6 @@ def upsample_bilinear2d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_upsample_bilinear2d, (), (), args, kwargs)
     return P_upsample_bilinear2d(*args, **kwargs)
 
 
@@ -1896,8 +1892,6 @@ def upsample_linear1d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_upsample_linear1d, (), (), args, kwargs)
     return P_upsample_linear1d(*args, **kwargs)
 
 
@@ -1906,8 +1900,6 @@ def upsample_nearest1d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_upsample_nearest1d, (), (), args, kwargs)
     return P_upsample_nearest1d(*args, **kwargs)
 
 
@@ -1916,8 +1908,6 @@ def upsample_nearest2d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_upsample_nearest2d, (), (), args, kwargs)
     return P_upsample_nearest2d(*args, **kwargs)
 
 
@@ -1926,8 +1916,6 @@ def upsample_nearest3d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_upsample_nearest3d, (), (), args, kwargs)
     return P_upsample_nearest3d(*args, **kwargs)
 
 
@@ -1936,8 +1924,6 @@ def upsample_trilinear3d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_upsample_trilinear3d, (), (), args, kwargs)
     return P_upsample_trilinear3d(*args, **kwargs)
 
 

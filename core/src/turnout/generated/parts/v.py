@@ -17,7 +17,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, out_tuple, packet,
+    all_ints, first_names, out_tuple, packet,
 )
 
 P_var = packet('aten', 'var')
@@ -464,8 +464,6 @@ def var(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_var, (), (), args, kwargs)
     return P_var(*args, **kwargs)
 
 
@@ -476,8 +474,6 @@ def var_mean(*args, **kwargs):
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["out0"], kwargs["out1"] = out_tuple('aten::var_mean.correction_out', kwargs.pop("out"), 2)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_var_mean, (), (), args, kwargs)
     return P_var_mean(*args, **kwargs)
 
 
@@ -578,16 +574,11 @@ def view_copy(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_view_copy, (), (), args, kwargs)
     return P_view_copy(*args, **kwargs)
 
 
 def vsplit(*args, **kwargs):
     """aten::vsplit.int, aten::vsplit.array"""
-    if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_vsplit, (), (), args, kwargs)
     return P_vsplit(*args, **kwargs)
 
 
@@ -616,8 +607,6 @@ class methods:
     def var(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_var, ('self',), (self,), args, kwargs)
         return P_var(self, *args, **kwargs)
 
     def vdot(self, other=MISSING, **more):

@@ -13,7 +13,7 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, packet,
+    packet,
 )
 
 P_where = packet('aten', 'where')
@@ -106,8 +106,6 @@ def where(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_where, (), (), args, kwargs)
     return P_where(*args, **kwargs)
 
 

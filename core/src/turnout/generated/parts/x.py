@@ -16,7 +16,7 @@ from turnout.calling import (
     MISSING,
 )
 from turnout.bindings import (
-    NOT_OF_SCHEMAS, call_packet, packet,
+    packet,
 )
 
 P_xlogy = packet('aten', 'xlogy')
@@ -137,8 +137,6 @@ def xlogy(input=MISSING, other=MISSING, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_xlogy, ('self', 'other'), (input, other,), (), kwargs)
         return P_xlogy(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -155,8 +153,6 @@ def xlogy(input=MISSING, other=MISSING, **kwargs):
 def xlogy_(input=MISSING, other=MISSING, **kwargs):
     """aten::xlogy_.Tensor, aten::xlogy_.Scalar_Other"""
     if kwargs:
-        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-            return call_packet(P_xlogy_, ('self', 'other'), (input, other,), (), kwargs)
         return P_xlogy_(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -175,8 +171,6 @@ class methods:
 
     def xlogy(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_xlogy, ('self', 'other'), (self, other,), (), kwargs)
             return P_xlogy(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -191,8 +185,6 @@ class methods:
 
     def xlogy_(self, other=MISSING, **kwargs):
         if kwargs:
-            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
-                return call_packet(P_xlogy_, ('self', 'other'), (self, other,), (), kwargs)
             return P_xlogy_(self, other, **kwargs)
         state = DISPATCH()
         try:
