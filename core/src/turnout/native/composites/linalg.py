@@ -320,7 +320,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x.shape[wrap_dim(-1, x.ndim)] if N is None else N
     if count < 2:
         raise ShapeError(f"linalg.vander: N must be greater than 1, got {count}")
-    made: Tensor = _powers(x, count)
+    made: Tensor = _powers(x if x.ndim else aten.unsqueeze(x, 0), count)
     return made
 
 
