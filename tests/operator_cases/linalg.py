@@ -27,7 +27,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("addmv", (S(V2, M, V3), S(T(1.5), M, V3, beta=2, alpha=3)), lambda np, x, a, v, beta=1, alpha=1: added(np, x, a @ v, beta, alpha), NUMBERS),
     OperatorCase("baddbmm", (S(T(values(4)), *BATCHES), S(T(values(2, 2, 4)), *BATCHES, beta=0, alpha=3)), lambda np, x, a, b, beta=1, alpha=1: added(np, x, a @ b, beta, alpha), NUMBERS),
     OperatorCase("addbmm", (S(T(values(2, 4)), *BATCHES), S(T(values(4)), *BATCHES, beta=2, alpha=3)), lambda np, x, a, b, beta=1, alpha=1: added(np, x, (a @ b).sum(0), beta, alpha), NUMBERS),
-    OperatorCase("addr", (S(M, V2, V3), S(T(values(3)), V2, V3, beta=2, alpha=3), S(M, V2, V3, beta=0)), lambda np, x, a, b, beta=1, alpha=1: added(np, x, np.outer(a, b), beta, alpha), NUMBERS),
+    OperatorCase("addr", (S(M, V2, V3), S(T(values(3)), V2, V3, beta=2, alpha=3)), lambda np, x, a, b, beta=1, alpha=1: added(np, x, np.outer(a, b), beta, alpha), NUMBERS),
     OperatorCase("ger", (S(V2, V3),), lambda np, x, y: np.outer(x, y), NUMBERS),
     OperatorCase("inner", (S(M, T(values(4, 3, seed=3))), S(M, T(2.0))), lambda np, x, y: np.inner(x, y), NUMBERS),
     OperatorCase("chain_matmul", (S([M, T(values(3, 4, seed=3)), T(values(4, 2))]),), lambda np, xs: np.linalg.multi_dot(xs)),
