@@ -31,7 +31,8 @@ def _window(name: str, like: Tensor, window: Tensor | None, width: int, n_fft: i
     if window is not None and window.shape != (width,):
         raise ShapeError(f"{name}: 'window' must have shape {[width]}, got {list(window.shape)}")
     if window is None:
-        window = aten.new_ones(like, (width,), dtype=like.dtype.to_real())
+        # Of no example in particular: inside vmap its values can be looked at.
+        window = aten.ones((width,), dtype=like.dtype.to_real(), device=like.device)
     left = (n_fft - width) // 2
     if width == n_fft:
         return window

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_batched.rules import decompositions, images, indexing, products, reductions, views
+from turnout_batched.rules import decompositions, images, indexing, matrices, products, reductions, views
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
 
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")
@@ -33,6 +33,11 @@ _IMAGES = {
     **{name: images.folded(n + 2) for n, names in _UPSAMPLED.items() for name in names},
     **{f"{name}_backward": images.folded(n + 2, sizes_at=2) for n, names in _UPSAMPLED.items() for name in names},
 }
+
+_FACTORED = (
+    "linalg_cholesky_ex", "linalg_lu_factor_ex", "lu_unpack", "linalg_ldl_factor_ex", "_linalg_svd", "_linalg_eigh",
+    "linalg_eig", "linalg_qr", "geqrf", "linalg_matrix_exp",
+)  # fmt: skip
 
 # fmt: off
 RULES: dict[str, Any] = {
@@ -70,6 +75,13 @@ RULES: dict[str, Any] = {
     "mv": products.mv,
     "dot": products.dot,
     "addmm": products.addmm,
+    "vdot": matrices.vdot,
+    "linalg_cross": matrices.cross,
+    # matrices and Fourier transforms
+    **dict.fromkeys(_FACTORED, matrices.decomposed),
+    "linalg_solve_triangular": matrices.solve_triangular,
+    "linalg_ldl_solve": matrices.ldl_solve,
+    **dict.fromkeys(("_fft_r2c", "_fft_c2r", "_fft_c2c"), matrices.transform),
     # views and copies
     "view": views.resized,
     "view.dtype": views.of_dtype,
@@ -143,6 +155,8 @@ RULES: dict[str, Any] = {
 }
 
 DECOMPOSED: dict[str, Any] = {
+    "addmv": decompositions.addmv,
+    "baddbmm": decompositions.baddbmm,
     "fill.Tensor": decompositions.fill,
     "mse_loss": decompositions.mse_loss,
     "mse_loss_backward": decompositions.mse_loss_backward,

@@ -18,6 +18,23 @@ def fill(self: Tensor, value: Tensor) -> Tensor:
     return made
 
 
+def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> Tensor:
+    return _added(self, aten.mv(mat, vec), beta, alpha)
+
+
+def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    return _added(self, aten.bmm(batch1, batch2), beta, alpha)
+
+
+def _added(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """With beta 0, nan and infinity in self do not count."""
+    made: Tensor = product if alpha == 1 else aten.mul__Scalar(product, alpha)
+    if beta == 0:
+        return made
+    made = aten.add__Tensor(made, self if beta == 1 else aten.mul__Scalar(self, beta))
+    return made
+
+
 def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     difference = aten.sub__Tensor(self, target)
     squares: Tensor = aten.mul__Tensor(difference, difference)
