@@ -20,7 +20,9 @@ from operator_cases import (
     pointwise,
     reductions,
     scattering,
+    sorting,
     special,
+    statistics,
     view_copies,
     views,
 )
@@ -34,6 +36,8 @@ FAMILIES = (
     complex,
     activations,
     reductions,
+    statistics,
+    sorting,
     layers,
     linalg,
     decompositions,

@@ -53,6 +53,11 @@ from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.native import standard
 from turnout.ops import ops as ops
+from turnout.reductions import cdist as cdist
+from turnout.reductions import nonzero as nonzero
+from turnout.reductions import norm as norm
+from turnout.reductions import unique as unique
+from turnout.reductions import unique_consecutive as unique_consecutive
 from turnout.tensors import Tensor as Tensor
 
 TYPE_CHECKING = False
@@ -64,6 +69,7 @@ if TYPE_CHECKING:
     from turnout import graphs as graphs
     from turnout import library as library
     from turnout import linalg as linalg
+    from turnout import masked as masked
     from turnout import nn as nn
     from turnout import return_types as return_types
     from turnout import schema as schema
@@ -142,6 +148,7 @@ _LAZY = {
     "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
     "lu": "turnout.matrices:lu",
+    "masked": "turnout.masked",
     "manual_seed": "turnout.random:manual_seed",
     "meshgrid": "turnout.variadics:meshgrid",
     "nn": "turnout.nn",

@@ -85,7 +85,9 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     return made
 
 
-def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
+def lu(
+    A: Tensor, pivot: bool = True, get_infos: bool = False, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, ...]:
     """(LU, pivots), or with `get_infos` (LU, pivots, info), where info says which pivot is zero instead of an error.
 
     Raises LinAlgError for a singular matrix otherwise.
@@ -126,9 +128,7 @@ def svd_lowrank(
     return (right, S, left) if wide else (left, S, right)
 
 
-def pca_lowrank(
-    A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
-) -> tuple[Tensor, Tensor, Tensor]:
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """svd_lowrank of the rows of A less their mean, where `center`; q is min(6, rows, columns) unless given."""
     rows, columns = A.shape[-2:]
     count = min(6, rows, columns) if q is None else q

@@ -77,7 +77,9 @@ def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
     for argument, number in (("beta", beta), ("alpha", alpha)):
         # A fraction is cut off for integers, as PyTorch does here and nowhere else.
         if isinstance(number, complex) and not product.dtype.is_complex:
-            raise DTypeError(f"{name}: {argument} must be real for a result of dtype {product.dtype.name}, got {number}")
+            raise DTypeError(
+                f"{name}: {argument} must be real for a result of dtype {product.dtype.name}, got {number}"
+            )
     if not expands_to(self.array.shape, product.shape):
         have, wanted = list(self.array.shape), list(product.shape)
         raise ShapeError(f"{name}: 'self' of shape {have} does not expand to the product's {wanted}")

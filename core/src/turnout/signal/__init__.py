@@ -35,6 +35,16 @@ def stft(
     Raises ShapeError for lengths that do not fit, DTypeError for integers.
     """
     made: Tensor = _operators.stft__center(
-        input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window
+        input,
+        n_fft,
+        hop_length,
+        win_length,
+        window,
+        center,
+        pad_mode,
+        normalized,
+        onesided,
+        return_complex,
+        align_to_window,
     )
     return made

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from turnout.tensors import Tensor
 
 
-def _window(
-    name: str, M: int, sym: bool, options: dict[str, Any], shape: Callable[[Tensor, int], Tensor]
-) -> Tensor:
+def _window(name: str, M: int, sym: bool, options: dict[str, Any], shape: Callable[[Tensor, int], Tensor]) -> Tensor:
     """`shape(positions, number of the last position)` for positions from 0; one value is 1."""
     requires_grad = options.pop("requires_grad", False)
     layout = options.pop("layout", None)

@@ -35,6 +35,29 @@ _c2c = _call("_fft_c2c")
 _r2c = _call("_fft_r2c")
 
 
+Geometry = tuple[Ints, Ints, int]
+
+
+def _by_columns(geometry: Geometry) -> bool:
+    """Whether a matrix lies in memory column by column, as a transposed weight does."""
+    (rows, columns), strides, _ = geometry
+    return strides == (1, rows) and columns > 1
+
+
+def mm_self_grad(grad: Tensor, mat2: Tensor, geometry: Geometry) -> Tensor:
+    """grad mat2^H, computed in the memory order of the matrix that it is the gradient of: a leaf then needs no copy."""
+    if _by_columns(geometry):
+        return conj(mat2).mm(grad.t()).t()
+    return grad.mm(conj(mat2).t())
+
+
+def mm_mat2_grad(grad: Tensor, self: Tensor, geometry: Geometry) -> Tensor:
+    """self^H grad, likewise."""
+    if _by_columns(geometry):
+        return grad.t().mm(conj(self)).t()
+    return conj(self).t().mm(grad)
+
+
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose."""
     return conj(x.transpose(-2, -1))

@@ -14,20 +14,21 @@ if TYPE_CHECKING:
 SUM, MEAN, MAX = 0, 1, 2
 
 
-def _check(name: str, weight: Tensor, indices: Tensor, sparse: bool) -> None:
+# differs from torch: `sparse` changes nothing here, gradients are dense.
+
+
+def _check(name: str, weight: Tensor, indices: Tensor) -> None:
     if weight.ndim != 2:
         raise ShapeError(f"{name}: 'weight' must have 2 dimensions, got shape {list(weight.shape)}")
     if indices.dtype not in (int64, int32):
         raise ShapeError(f"{name}: indices must be int64 or int32, got {indices.dtype.name}")
-    if sparse:
-        raise ShapeError(f"{name}: sparse gradients are not supported; leave sparse=False")
 
 
 def embedding(
     weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
     """The rows of weight [n, d] that the indices name. Row `padding_idx` gets no gradient."""
-    _check("embedding", weight, indices, sparse)
+    _check("embedding", weight, indices)
     rows = aten.index_select(weight, 0, aten.reshape(indices, (-1,)))
     made: Tensor = aten.reshape(rows, (*indices.shape, weight.shape[1]))
     return made
@@ -52,7 +53,7 @@ def embedding_dense_backward(
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """The named rows whose norm is larger scaled to `max_norm`."""
-    _check("embedding_renorm_", self, indices, False)
+    _check("embedding_renorm_", self, indices)
     flat = aten.reshape(indices, (-1,))
     named = aten.index_add(aten.new_zeros(self, (self.shape[0],)), 0, flat, aten.new_ones(self, (indices.numel(),)))
     norms = aten.linalg_vector_norm(self, norm_type, (1,), True)
@@ -97,7 +98,7 @@ def inner_embedding_bag(
 
     A bag starts at its offset and ends where the next one starts; an empty one gives zeros.
     """
-    _check("embedding_bag", weight, indices, sparse)
+    _check("embedding_bag", weight, indices)
     _check_bags(indices, offsets, mode, per_sample_weights, include_last_offset)
     n = indices.numel()
     bags = offsets.shape[0] - (1 if include_last_offset else 0)

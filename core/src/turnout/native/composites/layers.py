@@ -37,7 +37,9 @@ def dropout_(self: Tensor, p: float, train: bool) -> Tensor:
 
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """(output, mask): the mask is true where an element was kept."""
-    if train is False or not input.numel():
+    if not input.numel():
+        return aten.clone(input), aten.empty_like(input)  # a mask in the input's dtype, as in torch
+    if train is False:
         return aten.clone(input), aten.ones_like(input, dtype=bool_)
     _check_probability(p)
     mask = aten.to__dtype(aten.bernoulli__p(aten.empty_like(input), 1 - p), bool_)

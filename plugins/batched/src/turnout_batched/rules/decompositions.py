@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.generated import operators as aten
+from turnout.native.composites import segments
 from turnout.shapes.losses import MEAN, NONE
 from turnout.tensors import Tensor
 
@@ -18,20 +19,8 @@ def fill(self: Tensor, value: Tensor) -> Tensor:
     return made
 
 
-def addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> Tensor:
-    return _added(self, aten.mv(mat, vec), beta, alpha)
-
-
-def baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    return _added(self, aten.bmm(batch1, batch2), beta, alpha)
-
-
-def _added(self: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """With beta 0, nan and infinity in self do not count."""
-    made: Tensor = product if alpha == 1 else aten.mul__Scalar(product, alpha)
-    if beta == 0:
-        return made
-    made = aten.add__Tensor(made, self if beta == 1 else aten.mul__Scalar(self, beta))
+def vdot(self: Tensor, other: Tensor) -> Tensor:
+    made: Tensor = aten.dot(aten.conj_physical(self), other)
     return made
 
 
@@ -92,3 +81,13 @@ def nll_loss_backward(
     zeros = aten.zeros_like(self)
     made: Tensor = aten.scatter__src(zeros, classes, aten.unsqueeze(safe, classes), aten.unsqueeze(grads, classes))
     return made
+
+
+def segment_reduce(
+    data: Tensor, reduce: str, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool,
+    initial: Any,
+) -> Tensor:  # fmt: skip
+    """Without the look at each example's lengths."""
+    return segments.segment_reduce(
+        data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=True, initial=initial
+    )
