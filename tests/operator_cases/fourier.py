@@ -22,7 +22,7 @@ def several(name: str, default: Any = None) -> Any:
     """NumPy's function of several dims."""
 
     def reference(np: Any, x: Any, s: Any = None, dim: Any = default, norm: Any = None) -> Any:
-        axes = dim if dim is not None else range(x.ndim)[-len(s):] if s is not None else range(x.ndim)
+        axes = dim if dim is not None else range(x.ndim)[-len(s) :] if s is not None else range(x.ndim)
         lengths = [x.shape[d] for d in axes] if s is None and name not in ("irfftn",) else s
         return getattr(np.fft, name)(x, lengths, tuple(axes), norm)
 
@@ -47,13 +47,29 @@ def frames(np: Any, x: Any, n_fft: int, hop: int, window: Any) -> Any:
     return np.stack([x[..., i : i + n_fft] * weights for i in range(0, x.shape[-1] - n_fft + 1, hop)], -2)
 
 
-def spectrogram(np: Any, x: Any, n_fft: int, hop_length: int, window: Any = None, normalized: bool = False, return_complex: bool = True) -> Any:
+def spectrogram(
+    np: Any,
+    x: Any,
+    n_fft: int,
+    hop_length: int,
+    window: Any = None,
+    normalized: bool = False,
+    return_complex: bool = True,
+) -> Any:
     made = np.swapaxes(np.fft.rfft(frames(np, x, n_fft, hop_length, window)), -1, -2)
     made = made / np.sqrt(n_fft) if normalized else made
     return made if return_complex else np.stack([made.real, made.imag], -1)
 
 
-def centred(np: Any, x: Any, n_fft: int, hop_length: int, window: Any = None, pad_mode: str = "reflect", return_complex: bool = True) -> Any:
+def centred(
+    np: Any,
+    x: Any,
+    n_fft: int,
+    hop_length: int,
+    window: Any = None,
+    pad_mode: str = "reflect",
+    return_complex: bool = True,
+) -> Any:
     around = [(0, 0)] * (x.ndim - 1) + [(n_fft // 2, n_fft // 2)]
     return spectrogram(np, np.pad(x, around, pad_mode), n_fft, hop_length, window)
 

@@ -283,7 +283,7 @@ def eigh_grad(grads: Any, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor)
 def eig_grad(grads: Any, values: Tensor, vectors: Tensor, is_complex: bool) -> Tensor:
     """V^-H (diag(gL) + (V^H gV - V^H V Re(diag(V^H gV)))[i, j] / conj(L[j] - L[i])) V^H."""
     turned = adjoint(vectors)
-    inner = None
+    inner: Any = None
     if grads[1] is not None:
         found = turned.matmul(grads[1])
         lengths = _real(found.diagonal(0, -2, -1)).to(found.dtype)

@@ -181,7 +181,7 @@ def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
 
 
 def _reflections(name: str, a: Tensor, tau: Tensor, rows: int) -> list[tuple[Tensor, Tensor]]:
-    """Column v with v[i] = 1, zeros above and what `a` holds below, and tau, as [..., 1, 1], for each reflection 1 - tau v v^H."""
+    """(v, tau) of each reflection 1 - tau v v^H: v has zeros above row i, 1 there, and below it what `a` holds."""
     shape = matrices(name, a, "input")
     same_dtype(name, a, tau, "input and tau")
     if tau.ndim != a.ndim - 1 or tau.shape[:-1] != shape[:-2]:
