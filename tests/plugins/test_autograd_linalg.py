@@ -1,4 +1,4 @@
-"""Gradients of operators that read one triangle of a symmetric matrix, as functions of any matrix; singular matrices; refusals."""
+"""Gradients of operators that read one triangle of a matrix, as functions of any matrix; singular matrices; refusals."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from turnout import autograd
 from turnout.errors import LinAlgError
 from turnout_autograd.errors import GradientError
 
+BATCH = "of matrix 1 of the batch"
 M = [[2.0, 0.5, -1.0], [0.25, 3.0, 0.75], [1.5, -0.5, 4.0]]
 
 
@@ -68,8 +69,8 @@ def test_qr_without_q_has_no_gradient() -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (turnout.linalg.cholesky, "linalg.cholesky: the input is not positive-definite: the leading minor of order 1 of matrix 1 of the batch"),
-        (turnout.linalg.inv, "linalg.lu_factor: the matrix is singular: diagonal element 1 of U is zero in the factor of matrix 1 of the batch"),
+        (turnout.linalg.cholesky, "linalg.cholesky: the input is not positive-definite: the leading minor of order 1 " + BATCH),
+        (turnout.linalg.inv, "linalg.lu_factor: the matrix is singular: diagonal element 1 of U is zero in the factor " + BATCH),
     ],
     ids=["cholesky", "inv"],
 )  # fmt: skip

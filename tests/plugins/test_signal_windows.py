@@ -12,6 +12,7 @@ import turnout
 from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
 from turnout.signal import windows
 
+INT = turnout.int64
 PLAIN = ("bartlett", "blackman", "cosine", "hamming", "hann", "nuttall")
 SHAPED: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in PLAIN),
@@ -46,13 +47,13 @@ def test_window_factories_are_the_same_windows(name: str, periodic: bool) -> Non
     ("call", "error", "text"),
     [
         (lambda: windows.hann(-1), ArgumentError, "general_cosine: M must not be negative, got -1"),
-        (lambda: windows.hann(4, dtype=turnout.int64), ArgumentError, "general_cosine: dtype must be float32 or float64, got int64"),
+        (lambda: windows.hann(4, dtype=INT), ArgumentError, "general_cosine: dtype must be float32 or float64, got int64"),
         (lambda: windows.gaussian(4, std=0), ArgumentError, "gaussian: std must be positive, got 0"),
         (lambda: windows.exponential(4, center=1.0), ArgumentError, "exponential: center must be None for symmetric windows"),
         (lambda: windows.general_cosine(4, a=1), CallError, "general_cosine: a must be a list or tuple of numbers, got int"),
         (lambda: windows.cosine(4, colour=1), CallError, "cosine: got an unexpected keyword argument 'colour'"),
         (lambda: turnout.hann_window(-1), ShapeError, "hann_window: window_length must not be negative, got -1"),
-        (lambda: turnout.hann_window(4, dtype=turnout.int64), DTypeError, "hann_window: a window needs a floating-point dtype, got int64"),
+        (lambda: turnout.hann_window(4, dtype=INT), DTypeError, "hann_window: a window needs a floating-point dtype, got int64"),
     ],
 )  # fmt: skip
 def test_windows_say_what_they_do_not_take(call: Any, error: type[Exception], text: str) -> None:
