@@ -23,7 +23,7 @@ from turnout.native.tables import register_kernels
 from turnout.operators import Operator
 from turnout.registry import REGISTRY, Library
 from turnout_arrays import ArrayBackend, kernels
-from turnout_cpu import special
+from turnout_cpu import lapack, special
 
 DEVICES = ("cpu", "second")
 GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
@@ -41,7 +41,7 @@ def second_device() -> Iterator[None]:
     with Library("second") as library:
         backend = Second(np)
         library.backend(backend)
-        register_kernels(library, backend, special.kernels() | kernels(np))
+        register_kernels(library, backend, lapack.kernels() | special.kernels() | kernels(np))
         yield
 
 

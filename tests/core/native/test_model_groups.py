@@ -184,3 +184,24 @@ def test_autogen_of_what_cannot_be_made_is_a_problem():
 def test_autogen_of_what_exists_is_a_problem():
     text = f"- func: f(Tensor self) -> Tensor\n  autogen: f.out\n{OUT}"
     assert problems(text) == ["f.yaml:1: f: autogen: f.out exists already, in line 3"]
+
+
+def test_an_out_variant_with_names_of_its_own_may_have_the_kernel_that_autogen_makes():
+    entry = "- func: f(Tensor self) -> (Tensor a, Tensor b)\n  dispatch:\n    CompositeImplicitAutograd: f\n"
+    out = "- func: f.out(Tensor self, *, Tensor(a!) a, Tensor(b!) b) -> (Tensor(a!) a, Tensor(b!) b)\n"
+    functions = parse(entry + out + "  dispatch:\n    CompositeExplicitAutograd: autogen:out")
+    made = functions["f.out"]
+    assert made.base is functions["f"]
+    assert (made.device_check, made.device_guard) == ("NoCheck", False)
+    assert functions.group_of(made).out is made
+
+
+def test_the_kernel_of_an_out_variant_needs_a_functional_one_and_stands_alone():
+    out = "- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)\n  dispatch:\n    {}: autogen:out"
+    assert problems(out.format("CompositeExplicitAutograd")) == [
+        "f.yaml:1: f.out: dispatch: autogen:out is for an out variant, and there is no functional one with the same arguments"
+    ]
+    entry = "- func: f(Tensor self) -> Tensor\n"
+    assert problems(entry + out.format("CPU")) == [
+        "f.yaml:2: f.out: dispatch: autogen:out belongs at CompositeExplicitAutograd, with no kernel beside it"
+    ]

@@ -73,7 +73,8 @@ def lu_unpack(
     dtype = LU_data.dtype
     if LU_pivots.array.shape != (*batch, k):
         raise ShapeError(
-            f"lu_unpack: 'LU_pivots' must have shape {[*batch, k]} for 'LU_data' of shape {list(shape)}, got {list(LU_pivots.shape)}"
+            f"lu_unpack: 'LU_pivots' must have shape {[*batch, k]} for 'LU_data' of shape {list(shape)}, "
+            f"got {list(LU_pivots.shape)}"
         )
     return (
         Out((*batch, m, m) if unpack_pivots else (0,), dtype),

@@ -91,7 +91,11 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
         raise ArgumentError("general_cosine: a must not be empty")
 
     def shape(n: Tensor, last: int) -> Tensor:
-        return sum((n * (2 * pi * k / last)).cos() * (-weight if k % 2 else weight) for k, weight in enumerate(a))  # type: ignore[return-value]
+        terms = [(n * (2 * pi * k / last)).cos() * (-weight if k % 2 else weight) for k, weight in enumerate(a)]
+        made: Tensor = terms[0]
+        for term in terms[1:]:
+            made = made + term
+        return made
 
     return _window("general_cosine", M, sym, options, shape)
 

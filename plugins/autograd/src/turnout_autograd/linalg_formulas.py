@@ -85,10 +85,6 @@ def _divided(x: Tensor, values: Tensor, dtype: Any) -> Tensor:
     return x / (difference.to(dtype) + _identity(x))
 
 
-def _absent(grads: Any) -> bool:
-    return all(g is None for g in grads)
-
-
 # ---- products
 
 
@@ -151,7 +147,7 @@ def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
 
 def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
     """The two triangles side by side."""
-    gL, gU = grads
+    gL, gU = (None if g is None or g.ndim < 2 else g for g in grads)  # of shape [0] where nothing was unpacked
     m, n = shape[-2:]
     parts = []
     if gL is not None:
@@ -160,6 +156,8 @@ def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
     if gU is not None:
         gU = gU.triu()
         parts.append(gU if m <= n else _cat([gU, gU.new_zeros((*shape[:-2], m - n, n))], -2))
+    if not parts:
+        return next(g for g in grads if g is not None).new_zeros(shape)
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
@@ -268,9 +266,12 @@ def lstsq_grad(grads: Any, A: Tensor, b: Tensor, solution: Tensor, mask: Any) ->
 
 def eigh_grad(grads: Any, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor) -> Tensor:
     """V (diag(gL) + (V^H gV)[i, j] / (L[j] - L[i])) V^H."""
-    if vectors.shape != A.shape:
+    if vectors.ndim != A.ndim:
+        grads = (grads[0], None)
         values, vectors = _eigh(A, UPLO, True)
     turned = adjoint(vectors)
+    if grads[0] is None and grads[1] is None:
+        return A.new_zeros(A.shape)
     if grads[1] is None:
         return (vectors * grads[0].to(A.dtype).unsqueeze(-2)).matmul(turned)
     inner = _off_diagonal(_divided(turned.matmul(grads[1]), values, A.dtype))
@@ -282,7 +283,7 @@ def eigh_grad(grads: Any, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor)
 def eig_grad(grads: Any, values: Tensor, vectors: Tensor, is_complex: bool) -> Tensor:
     """V^-H (diag(gL) + (V^H gV - V^H V Re(diag(V^H gV)))[i, j] / conj(L[j] - L[i])) V^H."""
     turned = adjoint(vectors)
-    inner = None
+    inner: Any = None
     if grads[1] is not None:
         found = turned.matmul(grads[1])
         lengths = _real(found.diagonal(0, -2, -1)).to(found.dtype)
@@ -301,9 +302,10 @@ def svd_grad(grads: Any, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     """
     m, n = A.shape[-2:]
     k = min(m, n)
-    if U.ndim != A.ndim:
-        U, S, Vh = _svd(A, False, True)
     gU, gS, gVh = grads
+    if U.ndim != A.ndim:
+        gU = gVh = None
+        U, S, Vh = _svd(A, False, True)
     dtype = A.dtype
     weights = S.to(dtype)
     if U.shape[-1] > k:
@@ -311,6 +313,8 @@ def svd_grad(grads: Any, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     if Vh.shape[-2] > k:
         Vh, gVh = Vh.narrow(-2, 0, k), (None if gVh is None else gVh.narrow(-2, 0, k))
     if gU is None and gVh is None:
+        if gS is None:
+            return A.new_zeros(A.shape)
         return (U * gS.to(dtype).unsqueeze(-2)).matmul(Vh)
     inner: Any = 0
     turn = None

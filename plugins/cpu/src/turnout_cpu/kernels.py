@@ -86,4 +86,6 @@ def unary(pool: Pool, ufunc: Any) -> Row:
 def _row(kernel: Any, ufunc: Any) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
-    return Row(kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE, bools=ufunc is not np.subtract)
+    return Row(
+        kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE, bools=ufunc is not np.subtract
+    )

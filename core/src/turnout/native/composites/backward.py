@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.generated import operators as aten
+from turnout.shapes.extents import wrap_dim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +42,7 @@ def unfold_backward(grad_in: Tensor, input_sizes: Sequence[int], dim: int, size:
     if not input_sizes:
         aten.copy_(made, aten.squeeze(grad_in))
         return made
+    dim = wrap_dim(dim, len(input_sizes))  # the gradient has one dim more
     windows = grad_in.shape[dim]
     for place in range(size):
         end = place + (windows - 1) * step + 1

@@ -92,15 +92,24 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     if not left:
         # X A = B is A^H X^H = B^H.
         return _turned(linalg_lu_solve(LU, pivots, _turned(B), adjoint=not adjoint))
-    P = aten.lu_unpack(LU, pivots, False, True)[0]
+    P = aten.real(aten.lu_unpack(LU, pivots, False, True)[0])
     made: Tensor
     if not adjoint:
-        between = aten.linalg_solve_triangular(LU, aten.matmul(_turned(P), B), upper=False, unitriangular=True)
+        between = aten.linalg_solve_triangular(LU, _reordered(B, aten.argmax(P, -2)), upper=False, unitriangular=True)
         made = aten.linalg_solve_triangular(LU, between, upper=True)
         return made
     turned = _turned(LU)
     between = aten.linalg_solve_triangular(turned, B, upper=False)
-    made = aten.matmul(P, aten.linalg_solve_triangular(turned, between, upper=True, unitriangular=True))
+    made = aten.linalg_solve_triangular(turned, between, upper=True, unitriangular=True)
+    made = _reordered(made, aten.argmax(P, -1))
+    return made
+
+
+def _reordered(x: Tensor, rows: Tensor) -> Tensor:
+    """Row i is row `rows[i]` of x. Not a product with the permutation, which autocast would round."""
+    batch = broadcast(x.shape[:-2], rows.shape[:-1])
+    positions = aten.expand(aten.unsqueeze(rows, -1), (*batch, *x.shape[-2:]))
+    made: Tensor = aten.gather(aten.expand(x, (*batch, *x.shape[-2:])), -2, positions)
     return made
 
 
@@ -172,7 +181,7 @@ def qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
 
 
 def _reflections(name: str, a: Tensor, tau: Tensor, rows: int) -> list[tuple[Tensor, Tensor]]:
-    """Column v with v[i] = 1, zeros above and what `a` holds below, and tau, as [..., 1, 1], for each reflection 1 - tau v v^H."""
+    """(v, tau) of each reflection 1 - tau v v^H: v has zeros above row i, 1 there, and below it what `a` holds."""
     shape = matrices(name, a, "input")
     same_dtype(name, a, tau, "input and tau")
     if tau.ndim != a.ndim - 1 or tau.shape[:-1] != shape[:-2]:

@@ -282,8 +282,8 @@ def kron(self: Tensor, other: Tensor) -> Tensor:
     """Blocks of `other`, one for each element of self, scaled by it."""
     n = max(self.ndim, other.ndim)
     a, b = (1,) * (n - self.ndim) + self.shape, (1,) * (n - other.ndim) + other.shape
-    left = aten.reshape(self, [length for m in a for length in (m, 1)])
-    right = aten.reshape(other, [length for m in b for length in (1, m)])
+    left = aten.reshape(aten.contiguous(self), [length for m in a for length in (m, 1)])
+    right = aten.reshape(aten.contiguous(other), [length for m in b for length in (1, m)])
     made: Tensor = aten.reshape(aten.mul__Tensor(left, right), [m * k for m, k in zip(a, b, strict=True)])
     return made
 
@@ -320,7 +320,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x.shape[wrap_dim(-1, x.ndim)] if N is None else N
     if count < 2:
         raise ShapeError(f"linalg.vander: N must be greater than 1, got {count}")
-    made: Tensor = _powers(x, count)
+    made: Tensor = _powers(x if x.ndim else aten.unsqueeze(x, 0), count)
     return made
 
 

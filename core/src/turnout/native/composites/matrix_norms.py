@@ -81,6 +81,12 @@ def _converted(self: Tensor, dtype: DType | None) -> Tensor:
     return self if dtype is None or dtype is self.dtype else aten.to__dtype(self, dtype)
 
 
+def _largest(x: Tensor, dim: tuple[int, ...], keepdim: bool = False) -> Tensor:
+    """The largest of numbers that are not negative: 0 of none."""
+    made: Tensor = (aten.amax if x.shape[dim[0]] else aten.sum__dim_IntList)(x, dim, keepdim)
+    return made
+
+
 def matrix_norm(
     self: Tensor, ord: Any, dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -90,7 +96,7 @@ def matrix_norm(
     dims = _matrix_dims(name, self, dim)
     if ord not in ORDERS:
         raise ShapeError(f"{name}: order must be 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', got {ord!r}")
-    extreme = aten.amax if ord > 0 else aten.amin
+    extreme = _largest if ord > 0 else aten.amin
     made: Tensor
     if abs(ord) == 2:
         values = aten.linalg_svdvals(aten.movedim__intlist(_converted(self, dtype), dims, (-2, -1)))

@@ -124,7 +124,7 @@ def _pinv(self: Tensor, atol: Tolerance, rtol: Tolerance, hermitian: bool) -> Te
     inverted = aten.masked_fill__Scalar(aten.reciprocal(values), aten.logical_not(counts), 0)
     scaled = aten.mul__Tensor(right, aten.to__dtype(aten.unsqueeze(inverted, -2), self.dtype))
     made = aten.matmul(scaled, _adjoint(left))
-    return made
+    return made if made.dtype is self.dtype else aten.to__dtype(made, self.dtype)  # under autocast
 
 
 def _adjoint(x: Tensor) -> Tensor:

@@ -31,7 +31,8 @@ def _window(name: str, like: Tensor, window: Tensor | None, width: int, n_fft: i
     if window is not None and window.shape != (width,):
         raise ShapeError(f"{name}: 'window' must have shape {[width]}, got {list(window.shape)}")
     if window is None:
-        window = aten.new_ones(like, (width,), dtype=like.dtype.to_real())
+        # Of no example in particular: inside vmap its values can be looked at.
+        window = aten.ones((width,), dtype=like.dtype.to_real(), device=like.device)
     left = (n_fft - width) // 2
     if width == n_fft:
         return window
@@ -112,13 +113,15 @@ def stft_center(
     else:
         made = aten._fft_r2c(frames, (2,), scaling, one_sided)
     made = aten.transpose__int(made, 1, 2)
-    made = made if self.ndim == 2 else aten.squeeze__dim(made, 0)
-    return made if return_complex or return_complex is None else aten.view_as_real(made)
+    result: Tensor = made if self.ndim == 2 else aten.squeeze__dim(made, 0)
+    if return_complex is False:
+        result = aten.view_as_real(result)
+    return result
 
 
 def _padded(signal: Tensor, left: int, right: int, mode: str) -> Tensor:
-    made: Tensor = aten.pad(aten.unsqueeze(signal, 0), (left, right), mode)
-    return aten.squeeze__dim(made, 0)
+    made: Tensor = aten.squeeze__dim(aten.pad(aten.unsqueeze(signal, 0), (left, right), mode), 0)
+    return made
 
 
 def istft(
@@ -166,7 +169,8 @@ def istft(
     made = aten.div__Tensor(made, envelope)
     if end > total:
         made = aten.cat([made, aten.new_zeros(made, (made.shape[0], end - total))], 1)
-    return made if self.ndim == 3 else aten.squeeze__dim(made, 0)
+    result: Tensor = made if self.ndim == 3 else aten.squeeze__dim(made, 0)
+    return result
 
 
 def _overlapped(

@@ -1,7 +1,7 @@
 """Window functions as factories: hann, hamming, blackman, bartlett and kaiser, symmetric or periodic.
 
-A periodic window of length n is the symmetric one of length n + 1 without its last value. Computed in the result's dtype, two-byte
-floats in float32.
+A periodic window of length n is the symmetric one of length n + 1 without its last value. Computed in the result's dtype,
+two-byte floats in float32.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def cosines(*weights: float) -> Callable[[Any, int], Any]:
             aten.mul__Scalar(aten.cos(aten.mul__Scalar(n, 2 * pi * k / last)), -weight if k % 2 else weight)
             for k, weight in enumerate(weights)
         ]
-        made = terms[0]
+        made: Tensor = terms[0]
         for term in terms[1:]:
             made = aten.add__Tensor(made, term)
         return made

@@ -380,7 +380,8 @@ class Writer:
             for name in uses.outputs:
                 value = names[name]
                 if self._is_kept(name):
-                    line: tuple[str, ...] = (f"node.{name} = Kept({value}, tracked)",)
+                    place = f", {self.outputs.index(list(names).index(name))}" if self.several else ""
+                    line: tuple[str, ...] = (f"node.{name} = Kept({value}, tracked{place})",)
                 else:
                     line = (f"node.{name} = {value}", f"node.{name}_version = {value}.version()")
                 saves.setdefault(line, []).append(formula)

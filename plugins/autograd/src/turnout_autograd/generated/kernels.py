@@ -20613,8 +20613,8 @@ def kernel_of_aminmax(op):
         node.keepdim = keepdim
         result = call(below, self, dim, keepdim)
         result_0, result_1 = result
-        node.max = Kept(result_1, tracked)
-        node.min = Kept(result_0, tracked)
+        node.max = Kept(result_1, tracked, 1)
+        node.min = Kept(result_0, tracked, 0)
         node.count = 2
         attach(result_0, Output(node, 0), tracked)
         attach(result_1, Output(node, 1), tracked)
@@ -24231,9 +24231,9 @@ def kernel_of__linalg_svd(op):
         node.A_version = A.ver if s is None else s.ver
         result = call(below, A, full_matrices, compute_uv, driver)
         result_0, result_1, result_2 = result
-        node.S = Kept(result_1, tracked)
-        node.U = Kept(result_0, tracked)
-        node.Vh = Kept(result_2, tracked)
+        node.S = Kept(result_1, tracked, 1)
+        node.U = Kept(result_0, tracked, 0)
+        node.Vh = Kept(result_2, tracked, 2)
         node.count = 3
         attach(result_0, Output(node, 0), tracked)
         attach(result_1, Output(node, 1), tracked)
@@ -24272,8 +24272,8 @@ def kernel_of__linalg_eigh(op):
         node.UPLO = UPLO
         result = call(below, A, UPLO, compute_v)
         result_0, result_1 = result
-        node.eigenvalues = Kept(result_0, tracked)
-        node.eigenvectors = Kept(result_1, tracked)
+        node.eigenvalues = Kept(result_0, tracked, 0)
+        node.eigenvectors = Kept(result_1, tracked, 1)
         node.count = 2
         attach(result_0, Output(node, 0), tracked)
         attach(result_1, Output(node, 1), tracked)
@@ -24308,8 +24308,8 @@ def kernel_of_linalg_eig(op):
         node.self_dtype = self.dtype
         result = call(below, self)
         result_0, result_1 = result
-        node.eigenvalues = Kept(result_0, tracked)
-        node.eigenvectors = Kept(result_1, tracked)
+        node.eigenvalues = Kept(result_0, tracked, 0)
+        node.eigenvectors = Kept(result_1, tracked, 1)
         node.count = 2
         attach(result_0, Output(node, 0), tracked)
         attach(result_1, Output(node, 1), tracked)
@@ -24345,8 +24345,8 @@ def kernel_of_linalg_qr(op):
         node.mode = mode
         result = call(below, A, mode)
         result_0, result_1 = result
-        node.Q = Kept(result_0, tracked)
-        node.R = Kept(result_1, tracked)
+        node.Q = Kept(result_0, tracked, 0)
+        node.R = Kept(result_1, tracked, 1)
         node.count = 2
         attach(result_0, Output(node, 0), tracked)
         attach(result_1, Output(node, 1), tracked)
@@ -24580,7 +24580,7 @@ def kernel_of__linalg_slogdet(op):
         node.LU_version = result_2.version()
         node.pivots = result_3
         node.pivots_version = result_3.version()
-        node.sign = Kept(result_0, tracked)
+        node.sign = Kept(result_0, tracked, 0)
         node.count = 2
         attach(result_0, Output(node, 0), tracked)
         attach(result_1, Output(node, 1), tracked)
@@ -24719,7 +24719,7 @@ def kernel_of_linalg_lstsq(op):
             node.metas = None if same else metas(self, b)
         else:
             node.metas = None
-        node.solution = Kept(result_0, tracked)
+        node.solution = Kept(result_0, tracked, 0)
         node.count = 2
         attach(result_0, Output(node, 0), tracked)
         attach(result_1, Output(node, 1), tracked)

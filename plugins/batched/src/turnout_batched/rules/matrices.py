@@ -18,7 +18,16 @@ def stacked(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, Any]:
     batches = [front(v, d, size) if isinstance(v, Tensor) else v for v, d in zip(values, dims, strict=True)]
     if ndim < 2:  # for the operator to refuse: the batch must not become a dim of the matrix
         return call(*[aten.select__int(v, 0, 0) if isinstance(v, Tensor) else v for v in batches]), None
-    return call(*batches), 0
+    made = call(*batches)
+    return ([_of_each(t, size) for t in made], 0) if isinstance(made, (list, tuple)) else (made, 0)
+
+
+def _of_each(made: Tensor, size: int) -> Tensor:
+    """A result that was not asked for has shape [0], for each example too."""
+    if made.array.shape != (0,) or not size:
+        return made
+    empty: Tensor = aten.expand(made, (size, 0))
+    return empty
 
 
 @family

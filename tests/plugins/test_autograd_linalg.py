@@ -1,0 +1,87 @@
+"""Gradients of operators that read one triangle of a matrix, as functions of any matrix; singular matrices; refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout import autograd
+from turnout.errors import LinAlgError
+from turnout_autograd.errors import GradientError
+
+BATCH = "of matrix 1 of the batch"
+M = [[2.0, 0.5, -1.0], [0.25, 3.0, 0.75], [1.5, -0.5, 4.0]]
+
+
+def hermitian(x: Any) -> Any:
+    return x + x.transpose(-2, -1).conj()
+
+
+def positive(x: Any) -> Any:
+    return x @ x.transpose(-2, -1).conj()
+
+
+SYMMETRIC: dict[str, Callable[[Any], Any]] = {
+    "cholesky": lambda x: turnout.linalg.cholesky(positive(x)),
+    "cholesky upper": lambda x: turnout.linalg.cholesky(positive(x), upper=True),
+    "eigvalsh": lambda x: turnout.linalg.eigvalsh(hermitian(x)),
+    "eigh": lambda x: turnout.linalg.eigh(hermitian(x))[1].abs(),
+    "eigh of the upper triangle": lambda x: turnout.linalg.eigh(hermitian(x), "U")[1].abs(),
+    "pinv": lambda x: turnout.linalg.pinv(hermitian(x), hermitian=True),
+    "svd": lambda x: turnout.linalg.svd(x)[0].abs(),
+}
+
+
+@pytest.mark.parametrize("dtype", [turnout.float64, turnout.complex128], ids=["real", "complex"])
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_gradients_of_symmetric_functions_are_what_differences_say(name: str, dtype: turnout.DType) -> None:
+    x = turnout.tensor(M, dtype=dtype)
+    if dtype.is_complex:
+        x = x + turnout.tensor(M, dtype=dtype).t() * 0.5j
+    x = x.requires_grad_()
+    assert autograd.gradcheck(SYMMETRIC[name], [x])
+    if not dtype.is_complex:
+        assert autograd.gradgradcheck(SYMMETRIC[name], [x])
+
+
+def test_the_gradient_of_the_determinant_of_a_singular_matrix_is_that_of_its_cofactors() -> None:
+    x = turnout.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=turnout.float64, requires_grad=True)
+    turnout.linalg.det(x).backward()
+    assert turnout.allclose(x.grad, turnout.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=turnout.float64))
+
+
+def test_the_gradient_of_a_determinant_of_rank_two_less_is_zero() -> None:
+    x = turnout.zeros(3, 3, dtype=turnout.float64).requires_grad_()
+    turnout.linalg.det(x).backward()
+    assert float(x.grad.abs().max()) < 1e-12
+
+
+def test_qr_without_q_has_no_gradient() -> None:
+    x = turnout.tensor(M, requires_grad=True)
+    with pytest.raises(GradientError) as error:
+        turnout.linalg.qr(x, "r")[1].sum().backward()
+    assert "linalg.qr: mode 'r' keeps no Q, which the gradient needs; use mode 'reduced'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (turnout.linalg.cholesky, "linalg.cholesky: the input is not positive-definite: the leading minor of order 1 " + BATCH),
+        (turnout.linalg.inv, "linalg.lu_factor: the matrix is singular: diagonal element 1 of U is zero in the factor " + BATCH),
+    ],
+    ids=["cholesky", "inv"],
+)  # fmt: skip
+def test_a_bad_matrix_of_a_batch_is_named(call: Callable[[Any], Any], text: str) -> None:
+    x = turnout.stack([turnout.eye(2), turnout.zeros(2, 2)])
+    with pytest.raises(LinAlgError) as error:
+        call(x)
+    assert str(error.value) == text
+
+
+def test_an_iteration_on_nan_is_an_error() -> None:
+    with pytest.raises(LinAlgError) as error:
+        turnout.linalg.svd(turnout.full((2, 2), float("nan")))
+    assert str(error.value) == "linalg.svd: the algorithm did not converge; is the input finite?"
