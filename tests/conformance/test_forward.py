@@ -120,7 +120,7 @@ def variant(op: Operator, kind: str) -> Operator | None:
             if other.name.rstrip("_") != op.name and not (kind == "out" and other.name == op.name):
                 continue
             if any("[" in a.type.canonical for a in other.schema.out_arguments):
-                continue  # lists of outputs: tests/plugins/test_tensor_shapes
+                continue  # lists of outputs: tests/plugins/test_tensor_views
             outs = {a.name for a in other.schema.out_arguments}
             kept = [a for a in other.schema.arguments if a.name not in outs]
             types = [(a.name, a.type.canonical) for a in kept]

@@ -46,6 +46,8 @@ def kernels(xp: Any) -> Table:
             store(xp, out, self)
         target = out.reshape(1) if not out.shape else out
         index = xp.reshape(index, (-1,)) if not index.shape else index
+        if not index.size:  # its other dims may be anything
+            return target, ()
         in_range(xp, name, index, target.shape[dim])
         return target, along(xp, index.shape, dim, index)
 
@@ -57,16 +59,22 @@ def kernels(xp: Any) -> Table:
 
     def scatter_src(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
         target, places = start("scatter", self, dim, index, out)
+        if not index.size:
+            return out
         target[places] = part(src, index)
         return out
 
     def scatter_value(self: Any, dim: int, index: Any, value: Any, out: Any) -> Any:
         target, places = start("scatter", self, dim, index, out)
+        if not index.size:
+            return out
         target[places] = number_as(xp, value, out.dtype)
         return out
 
     def scatter_add(self: Any, dim: int, index: Any, src: Any, out: Any) -> Any:
         target, places = start("scatter_add", self, dim, index, out)
+        if not index.size:
+            return out
         xp.add.at(target, places, part(src, index))
         return out
 
