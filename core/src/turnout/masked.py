@@ -65,7 +65,7 @@ def _highest(dtype: DType) -> Any:
 
 
 def _as(x: Tensor, dtype: DType | None) -> Tensor:
-    return x if dtype is None else _operators.to__dtype(x, dtype)  # type: ignore[no-any-return]
+    return x if dtype is None else _operators.to__dtype(x, dtype)
 
 
 # ---- reductions

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from turnout.errors import ArgumentError
 from turnout.generated import functions as _functions
-from turnout.generated import operators as _operators
+from turnout.registry import find_operator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def norm(
         return found
     if p != "nuc":
         raise ArgumentError(f"norm: p must be a number, 'fro' or 'nuc', got {p!r}")
-    dims = (-2, -1) if dim is None else dim
-    return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, **given)  # type: ignore[attr-defined, no-any-return]
+    dims = (-2, -1) if dim is None else (dim,) if isinstance(dim, int) else dim
+    return linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, **given)
 
 
 def unique(
@@ -61,9 +61,9 @@ def unique(
     (`return_counts`).
     """
     if dim is None:
-        found = _operators._unique2(input, sorted, return_inverse, return_counts)
+        found = find_operator("aten::_unique2")(input, sorted, return_inverse, return_counts)
     else:
-        found = _operators.unique_dim(input, dim, sorted, return_inverse, return_counts)
+        found = _functions.unique_dim(input, dim, sorted, return_inverse, return_counts)
     return _asked(found, return_inverse, return_counts)
 
 
@@ -71,7 +71,7 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The same, where only neighbours are compared: the first of each run of equal elements."""
-    found = _operators.unique_consecutive(input, return_inverse, return_counts, dim)
+    found = _functions.unique_consecutive(input, return_inverse, return_counts, dim)
     return _asked(found, return_inverse, return_counts)
 
 
@@ -86,7 +86,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None, as_tuple: bool = False)
     """The indices of the elements that are not 0, one row each; with `as_tuple` one tensor per dim, to index with."""
     if not as_tuple:
         return _functions.nonzero(input) if out is None else _functions.nonzero(input, out=out)
-    return tuple(_operators.nonzero_numpy(input))
+    return tuple(_functions.nonzero_numpy(input))
 
 
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
@@ -96,7 +96,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     """
     if compute_mode not in _MODES:
         raise ArgumentError(f"cdist: compute_mode must be one of {', '.join(_MODES)}, got {compute_mode!r}")
-    found: Tensor = _operators.cdist(x1, x2, p, _MODES[compute_mode])
+    found: Tensor = _functions.cdist(x1, x2, p, _MODES[compute_mode])
     return found
 
 

@@ -296,6 +296,7 @@ def out(s: Structured, backend: Backend, row: Row) -> Call:
         written = []
         for spec, target in zip(result.outs, targets, strict=True):
             check_result_dtype(s.op, spec, target)
+            check_writable(s.op, backend, target, ())
             resize_output(s.op, backend, target, spec.shape)
             check_writable(s.op, backend, target, inputs)
             direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
@@ -322,7 +323,7 @@ def shares(target: Tensor, value: Any) -> bool:
 
 def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
     """Raise DTypeError when the result's category is above the output's."""
-    if not can_cast(out.dtype, target.dtype):
+    if not can_cast(out.dtype, target.dtype) or (out.exact and out.dtype is not target.dtype):
         raise DTypeError(
             f"{op.qualified_name}: the result has dtype {out.dtype.name}, which cannot be written into {target.dtype.name}"
         )

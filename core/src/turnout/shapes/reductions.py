@@ -173,4 +173,4 @@ def vector_norm(
     if ord < 0 or ord == float("inf"):
         _some(shape, dims, f"linalg.vector_norm with ord {ord}")
     out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
-    return out if dtype in (None, given) else Result(out, {"self": dtype})  # type: ignore[dict-item]
+    return out if dtype in (None, given) else Result(out, {"self": dtype})

@@ -39,8 +39,17 @@ def ordering(xp: Any) -> Table:
             store(xp, values, self)
             store(xp, indices, xp.zeros((), indices.dtype))
             return
-        first = (slice(None),) * (dim % len(self.shape)) + (slice(0, k),)
-        at = order(widen(xp, self), dim, largest)[first]
+        length = self.shape[dim]
+        chosen = widen(xp, self)
+        at = None
+        if 0 < k < length // 4:  # sorting all would cost more than finding the k and sorting those
+            near = slice(length - k, length) if largest else slice(0, k)
+            found = xp.argpartition(chosen, length - k if largest else k - 1, dim)
+            at = found[(slice(None),) * (dim % self.ndim) + (near,)]
+            chosen = xp.take_along_axis(chosen, at, dim)
+        first = (slice(None),) * (dim % self.ndim) + (slice(0, k),)
+        place = order(chosen, dim, largest)[first]
+        at = place if at is None else xp.take_along_axis(at, place, dim)
         store(xp, values, xp.take_along_axis(self, at, dim))
         store(xp, indices, at)
 

@@ -9,7 +9,7 @@ import numpy as np
 import turnout_arrays
 from turnout.native.wrappers import ALWAYS, SAME, Row
 from turnout_arrays.numbers import with_numbers
-from turnout_cpu import lapack, special
+from turnout_cpu import lapack, rows, special
 from turnout_cpu.pool import LARGE, Pool
 
 
@@ -17,7 +17,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
     """Operator -> kernel."""
     shared = turnout_arrays.kernels(np) | lapack.kernels() | special.kernels()
     # fmt: off
-    return shared | {
+    return shared | rows.kernels(pool, shared) | {
         "add.out":  scaled(pool, np.add, shared["add.out"].fn),
         "sub.out":  scaled(pool, np.subtract, shared["sub.out"].fn),
         "mul.out":  binary(pool, np.multiply),

@@ -83,7 +83,7 @@ def _at_distance(f: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
 
 
 def _combined(f: Tensor, d: int, places: tuple[int, ...], factors: tuple[Any, ...]) -> Tensor:
-    total = None
+    total: Tensor | None = None
     for place, factor in zip(places, factors, strict=True):
         one = _part(f, d, place, 1)
         term = aten.mul__Tensor(one, factor) if isinstance(factor, Tensor) else aten.mul__Scalar(one, factor)
@@ -131,7 +131,7 @@ def _neg(x: Any) -> Tensor:
 
 def _weighted(*terms: tuple[Any, Any, Any, Any]) -> Tensor:
     """The sum of value * over / (u * v)."""
-    total = None
+    total: Tensor | None = None
     for value, over, u, v in terms:
         term = aten.mul__Tensor(value, aten.div__Tensor(over, aten.mul__Tensor(u, v)))
         total = term if total is None else aten.add__Tensor(total, term)

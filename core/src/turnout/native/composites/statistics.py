@@ -199,10 +199,10 @@ def corrcoef(self: Tensor) -> Tensor:
     """The correlations of the rows of [variables, observations]."""
     if self.ndim > 2:
         raise ShapeError(f"corrcoef: 'self' must have at most 2 dimensions, got shape {list(self.shape)}")
-    made = cov(self)
+    made: Any = cov(self)
     if not made.ndim:
-        made = aten.div__Tensor(made, made)
-        return made
+        ones: Tensor = aten.div__Tensor(made, made)
+        return ones
     variances = aten.diagonal(made)
     if made.dtype.category == COMPLEX:
         variances = aten.real(variances)
