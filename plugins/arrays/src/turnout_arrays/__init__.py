@@ -2,7 +2,8 @@
 
 Start with `kernels(xp)`: the table from operator to function, put together from one module per concern (`pointwise`,
 `elementary`, `activations`, `polynomials`, `reductions`, `linalg`, `indexing`, `losses`, `random`, ...). `ArrayBackend`
-(`backend`) is the class such a backend derives from. Nothing here imports an array module: the plugin that does hands it in as `xp`.
+(`backend`) is the class such a backend derives from. Nothing here imports an array module: the plugin that does hands it in
+as `xp`.
 """
 
 from __future__ import annotations
