@@ -1,8 +1,9 @@
 """The kernel library of the NumPy-like backends, parameterised by the array module.
 
 Start with `kernels(xp)`: the table from operator to function, put together from one module per concern (`pointwise`,
-`reductions`, `linalg`, `indexing`, `losses`, `random`). `ArrayBackend` (`backend`) is the class such a backend
-derives from. Nothing here imports an array module: the plugin that does hands it in as `xp`.
+`elementary`, `activations`, `polynomials`, `reductions`, `linalg`, `indexing`, `losses`, `random`, ...). `ArrayBackend`
+(`backend`) is the class such a backend derives from. Nothing here imports an array module: the plugin that does hands it in
+as `xp`.
 """
 
 from __future__ import annotations
