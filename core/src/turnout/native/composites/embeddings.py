@@ -47,6 +47,7 @@ def embedding_dense_backward(
         ones = aten.new_ones(grad, (indices.numel(),))
         counts = aten.index_add(aten.new_zeros(grad, (num_weights,)), 0, flat, ones)
         grad = aten.div__Tensor(grad, aten.unsqueeze(aten.index_select(counts, 0, flat), 1))
+        grad = aten.to__dtype(grad, grad_output.dtype)
     made: Tensor = aten.index_add(aten.new_zeros(grad, (num_weights, width)), 0, flat, grad)
     return made
 
@@ -121,7 +122,11 @@ def inner_embedding_bag(
     made = aten.index_add(aten.new_zeros(rows, (bags, weight.shape[1])), 0, bag, rows)
     if mode == MEAN:
         made = aten.div__Tensor(made, aten.unsqueeze(aten.clamp(sizes, 1), 1))
-    return aten.to__dtype(made, weight.dtype), bag, sizes, aten.zeros_like(starts)
+        return aten.to__dtype(made, weight.dtype), bag, sizes, sizes
+    # What a sum does not need is not told, as in torch.
+    quick = padding_idx < 0 and (weight.dtype is float32 or weight.dtype.itemsize == 2)
+    told = aten.new_empty(bag, (0,)) if quick else bag
+    return aten.to__dtype(made, weight.dtype), told, aten.zeros_like(starts), aten.zeros_like(starts)
 
 
 def _check_bags(

@@ -128,7 +128,7 @@ def avg_pool1d(
 def adaptive_avg_pool1d(self: Tensor, output_size: Sequence[int]) -> Tensor:
     """Means of windows that cover the line evenly."""
     size = _one("adaptive_avg_pool1d", "output_size", output_size)
-    made = aten._adaptive_avg_pool2d(_line("adaptive_avg_pool1d", self), (1, size))
+    made = aten.adaptive_avg_pool2d(_line("adaptive_avg_pool1d", self), (1, size))
     return aten.squeeze__dim(made, -2)
 
 
