@@ -195,7 +195,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("adaptive_max_pool2d", (S(X2, [3, 2]),), _adaptive_max(2)),
     OperatorCase("adaptive_max_pool3d", (S(X3, [2, 1, 2]),), _adaptive_max(3)),
     OperatorCase("fractional_max_pool2d", (S(X2, [2, 1], [2, 2], T(values(1, 2, 2, low=0.1, high=0.9))),), _fractional(2)),
-    OperatorCase("fractional_max_pool3d", (S(T(values(1, 3, 4, 3)), [1, 2, 1], [2, 2, 3], T(values(1, 1, 3, low=0.1, high=0.9))),), _fractional(3)),
+    OperatorCase("fractional_max_pool3d", (S(T(values(1, 3, 4, 3)), [1, 2, 1], [2, 2, 2], T(values(1, 1, 3, low=0.1, high=0.9))),), _fractional(3)),
     OperatorCase("max_unpool2d", (S(T(values(1, 2, 2, 2)), I2, [4, 3]),), lambda np, x, i, size: _at_indices(np, x, i, size, 2, False)),
     OperatorCase("max_unpool3d", (S(T(values(1, 1, 1, 2)), T([[[[0, 5]]]], "int64"), [1, 2, 3], [1, 1, 1], [0, 0, 0]),), lambda np, x, i, size, s, p: _at_indices(np, x, i, size, 3, False)),
 )

@@ -263,7 +263,8 @@ def _fractional(
             f"{random_samples.dtype.name}"
         )
     for n, k, o in zip(shape[-ndim:], kernel, size, strict=True):
-        if o + k - 1 > n or o < 1:
+        # Windows of three dims must leave room for a shift, as in torch.
+        if o + k - 1 > n - (ndim == 3) or o < 1:
             raise ShapeError(
                 f"{name}: windows of {list(kernel)} for an output of {list(size)} do not fit 'self' of shape {list(shape)}"
             )

@@ -232,7 +232,7 @@ def native_batch_norm_functional(
     momentum: float, eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """native_batch_norm with the running statistics that it leaves as results of their own."""
-    mean, var = aten.clone(running_mean), aten.clone(running_var)
+    mean, var = aten.clone(aten.detach(running_mean)), aten.clone(aten.detach(running_var))
     return (*native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
 
 
@@ -241,7 +241,7 @@ def batch_norm_with_update_functional(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """batch_norm_with_update in the same way."""
-    mean, var = aten.clone(running_mean), aten.clone(running_var)
+    mean, var = aten.clone(aten.detach(running_mean)), aten.clone(aten.detach(running_var))
     return (*batch_norm_with_update(input, weight, bias, mean, var, momentum, eps), mean, var)
 
 
