@@ -52,15 +52,21 @@ def embedding_dense_backward(
     return made
 
 
-def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """The named rows whose norm is larger scaled to `max_norm`."""
-    _check("embedding_renorm_", self, indices)
+def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The table with the named rows whose norm is larger scaled to `max_norm`."""
+    _check("embedding_renorm", self, indices)
     flat = aten.reshape(indices, (-1,))
     named = aten.index_add(aten.new_zeros(self, (self.shape[0],)), 0, flat, aten.new_ones(self, (indices.numel(),)))
     norms = aten.linalg_vector_norm(self, norm_type, (1,), True)
     large = aten.logical_and(aten.unsqueeze(aten.gt__Scalar(named, 0), 1), aten.gt__Scalar(norms, max_norm))
     factor = aten.mul__Scalar(aten.reciprocal(aten.add__Scalar(norms, 1e-7)), max_norm)
-    aten.copy_(self, aten.where__self(large, aten.mul__Tensor(self, factor), self))
+    made: Tensor = aten.where__self(large, aten.mul__Tensor(self, factor), self)
+    return made
+
+
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The same in place."""
+    aten.copy_(self, embedding_renorm(self, indices, max_norm, norm_type))
     return self
 
 

@@ -18,7 +18,6 @@ _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
 _POOLS = (
     "max_pool{}d_with_indices", "max_pool{}d_with_indices_backward", "avg_pool{}d", "avg_pool{}d_backward",
     "_adaptive_avg_pool{}d", "_adaptive_avg_pool{}d_backward", "adaptive_max_pool{}d", "adaptive_max_pool{}d_backward",
-    "fractional_max_pool{}d", "fractional_max_pool{}d_backward",
 )  # fmt: skip
 _UPSAMPLED = {
     1: ("upsample_nearest1d", "_upsample_nearest_exact1d", "upsample_linear1d"),
@@ -129,6 +128,8 @@ RULES: dict[str, Any] = {
     "index_put": indexing.index_put,
     # images
     "convolution": images.convolution,
+    "fractional_max_pool2d": images.fractional,
+    "fractional_max_pool3d": images.fractional,
     "native_layer_norm": images.layer_norm,
     "native_group_norm": images.group_norm,
     "constant_pad_nd": views.trailing,
