@@ -47,6 +47,8 @@ ORDER = [
     "nn",
     "fft",
     "linalg",
+    "matrices",
+    "signal",
     "special",
     "elements",
     "printing",

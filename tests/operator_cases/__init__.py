@@ -23,7 +23,9 @@ from operator_cases import (
     pooling,
     reductions,
     scattering,
+    sorting,
     special,
+    statistics,
     view_copies,
     views,
 )
@@ -37,6 +39,8 @@ FAMILIES = (
     complex,
     activations,
     reductions,
+    statistics,
+    sorting,
     convolutions,
     images,
     losses,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operator_cases.model import M, OperatorCase, S, T, two, values
+from operator_cases.model import POSITIVE, M, OperatorCase, S, T, two, values
 
 BOTH = ("complex64", "complex128")
 Z = T([[1 + 2j, 0.3 - 0.5j, -3 + 0.1j], [0.7j, 2 - 1j, -1 - 1j]])
@@ -24,7 +24,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("view_as_complex", (S(T(values(3, 2))),), lambda np, x: x[..., 0] + 1j * x[..., 1]),
     OperatorCase("view_as_complex_copy", (S(T(values(3, 2))),), lambda np, x: x[..., 0] + 1j * x[..., 1]),
     OperatorCase("complex", two(), lambda np, x, y: x + 1j * y),
-    OperatorCase("polar", two(), lambda np, r, t: r * np.exp(1j * t)),
+    OperatorCase("polar", two(**POSITIVE), lambda np, r, t: r * np.exp(1j * t)),
     # what else is defined for complex numbers, by one row each
     *[
         OperatorCase(name, samples, reference, BOTH)

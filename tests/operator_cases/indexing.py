@@ -1,4 +1,4 @@
-"""Indexing, gathering, scattering, joining and sorting."""
+"""Indexing, gathering, scattering and joining."""
 
 from __future__ import annotations
 
@@ -47,11 +47,6 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("scatter_add", (S(M, 1, T([[0, 0], [1, 0]], "int64"), T(values(2, 2, seed=3))),), lambda np, *a: _scattered(np, *a, add=True)),
     OperatorCase("index_add", (S(M, 1, INDEX, T(values(2, 3, seed=3))), S(M, -1, INDEX, T(values(2, 3, seed=3)), alpha=2)), _index_add),
     OperatorCase("masked_select", (S(M, T([True, False, True], "bool")),), lambda np, x, m: x[np.broadcast_to(m, x.shape)]),
-    OperatorCase("nonzero", (S(T([[0, 1], [2, 0]])), S(T([]))), lambda np, x: np.argwhere(x), NUMBERS, differentiable=False),
-    OperatorCase("topk", (S(M, 2), S(M, 1, 0, False)), lambda np, x, k, d=-1, largest=True: (lambda i: (np.take_along_axis(x, i, d), i))(np.argsort(-x if largest else x, axis=d).take(range(k), axis=d))),
-    OperatorCase("sort", (S(M), S(M, 0, True)), lambda np, x, d=-1, down=False: (lambda i: (np.take_along_axis(x, i, d), i))(np.argsort(-x if down else x, axis=d))),
-    OperatorCase("sort.stable", (S(T([2.0, 1.0, 2.0, 1.0]), stable=True), S(T([2.0, 1.0, 2.0, 1.0]), stable=True, descending=True)), lambda np, x, stable, descending=False: (lambda i: (x[i], i))(np.argsort(-x if descending else x, kind="stable"))),
-    OperatorCase("argsort", (S(M), S(M, 0, True)), lambda np, x, d=-1, down=False: np.argsort(-x if down else x, axis=d), differentiable=False),
     OperatorCase("cat", (S([M, T(values(1, 3, seed=3))]), S([M, T(values(2, 1, seed=3))], -1), S([T([]), T(values(2))])), lambda np, t, d=0: np.concatenate(t, axis=d), NUMBERS),
     OperatorCase("stack", (S([M, T(values(2, 3, seed=3))]), S([M, T(values(2, 3, seed=3))], -1)), lambda np, t, d=0: np.stack(t, axis=d), NUMBERS),
     OperatorCase("flip", (S(M, [0]), S(M, [0, -1])), lambda np, x, d: np.flip(x, tuple(d)), NUMBERS),

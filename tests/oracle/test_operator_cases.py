@@ -28,7 +28,7 @@ def in_torch(value):
 
 
 def flat(result):
-    return list(result) if isinstance(result, (list, tuple)) else [result]
+    return [r for part in result for r in flat(part)] if isinstance(result, (list, tuple)) else [result]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -41,10 +41,15 @@ def test_values_shapes_and_dtypes_are_those_of_torch(case):
         for (args, kwargs), (own_args, own_kwargs) in pairs:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                expected = flat(theirs(*map(in_torch, args), **kwargs))
+                expected = flat(theirs(*map(in_torch, args), **{k: in_torch(v) for k, v in kwargs.items()}))
             found = flat(ours(*own_args, **own_kwargs))
             assert len(found) == len(expected)
             for e, f in zip(expected, found, strict=True):
                 assert f.dtype.name == str(e.dtype).removeprefix("torch."), (dtype, args)
                 assert f.shape == tuple(e.shape), (dtype, args)
-                assert close(numpy, f.numpy(), e.resolve_conj().numpy(), case.tolerance), (dtype, args, f.tolist(), e.tolist())
+                assert close(numpy, f.numpy(), e.resolve_conj().numpy(), case.tolerance), (
+                    dtype,
+                    args,
+                    f.tolist(),
+                    e.tolist(),
+                )

@@ -1,7 +1,11 @@
-"""The programs of nested transforms next to PyTorch's: values, dtypes, and what is tracked."""
+"""The programs of nested transforms, and random nestings, next to PyTorch's: values, dtypes, and what is tracked.
+
+`NESTINGS=5000` in the environment runs that many of the random ones instead of a few.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +13,7 @@ import pytest
 import torch
 
 from transform_libraries import Transforms
+from transform_nesting import Nesting
 from transform_programs import ERRORS, PROGRAMS
 from turnout import trees
 
@@ -107,3 +112,28 @@ def alike(found: list[Any]) -> list[list[bool]]:
 )
 def test_which_examples_draw_the_same_numbers_is_as_in_torch(draw: Any, modes: tuple[str, ...]) -> None:
     assert alike(rows(Transforms(), draw, modes)) == alike(rows(Torch(), draw, modes))
+
+
+# A result that is the same for all examples at another place than in front, and writes into tangents that are zero.
+TORCH_CANNOT = ("must match the existing size (3) at non-singleton dimension 1", "ZeroTensors are immutable")
+COUNT = int(os.environ.get("NESTINGS", "200"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, when jvp is first used
+@pytest.mark.parametrize("start", range(0, COUNT, 50))
+def test_random_nestings_give_what_torch_gives(start: int) -> None:
+    wrong = {}
+    for seed in range(start, min(start + 50, COUNT)):
+        program = Nesting(seed)
+        ours = program(Transforms())
+        try:
+            theirs = program(Torch())
+        except RuntimeError as error:
+            if not any(text in str(error) for text in TORCH_CANNOT):
+                raise
+            continue
+        for one, other in zip(ours, theirs, strict=True):
+            x, y = one.detach().numpy(), other.detach().numpy()
+            if one.requires_grad != other.requires_grad or not np.allclose(x, y, rtol=1e-8, atol=1e-10):
+                wrong[seed] = (program.names, x, y)
+    assert not wrong

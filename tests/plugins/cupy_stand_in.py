@@ -8,8 +8,10 @@ NumPy scalars. `asnumpy` is the way to the host.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +117,19 @@ class ndarray(np.ndarray):  # CuPy's name
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(wrapped(self.shape, key), value)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and "out" not in options:
+            refuse_host_arrays(ufunc.__name__, inputs)
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(plain(v) for v in value)
+            return value.view(np.ndarray) if isinstance(value, ndarray) else value
+
+        with np.errstate(all="ignore"):
+            result = getattr(ufunc, method)(*plain(inputs), **{k: plain(v) for k, v in options.items()})
+        return options["out"][0] if options.get("out") else own(result)
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
 
@@ -180,6 +195,19 @@ class Exported:
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.capsule
+
+
+STATE = {"linalg": "ignore"}
+
+
+@contextlib.contextmanager
+def errstate(*, linalg: str) -> Iterator[None]:
+    """CuPyX's: whether a solver that fails raises."""
+    before, STATE["linalg"] = STATE["linalg"], linalg
+    try:
+        yield
+    finally:
+        STATE["linalg"] = before
 
 
 class Device:
@@ -275,7 +303,9 @@ class Module(types.ModuleType):
             return Ufunc(found)
         if name == "lib":
             as_strided = found.stride_tricks.as_strided
-            tricks = types.SimpleNamespace(as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True))
+            tricks = types.SimpleNamespace(
+                as_strided=lambda x, shape=None, strides=None: as_strided(x, shape, strides, True)
+            )
             return types.SimpleNamespace(stride_tricks=tricks)
         if isinstance(found, types.ModuleType):
             return types.SimpleNamespace(
@@ -287,7 +317,12 @@ class Module(types.ModuleType):
         def call(*args: Any, **kwargs: Any) -> Any:
             check_call(name, args, kwargs)
             refuse_host_arrays(name, args)
-            with np.errstate(all="ignore"):
-                return own(found(*args, **kwargs))
+            try:
+                with np.errstate(all="ignore"):
+                    return own(found(*args, **kwargs))
+            except np.linalg.LinAlgError:
+                if STATE["linalg"] == "raise":
+                    raise
+                return own(np.full_like(args[0].view(np.ndarray), np.nan))
 
         return call

@@ -299,7 +299,7 @@ def problems(text):
     from turnout_autograd.codegen.files import FUNCTIONS, formula_functions
 
     with pytest.raises(DeclarationError) as caught:
-        parse(text, "d.yaml", load(FUNCTIONS), formula_functions())
+        parse(text, "d.yaml", load(FUNCTIONS), frozenset(formula_functions()))
     return [str(p) for p in caught.value.problems]
 
 

@@ -53,6 +53,11 @@ from turnout.errors import TurnoutError as TurnoutError
 from turnout.keys import DispatchKeySet as DispatchKeySet
 from turnout.native import standard
 from turnout.ops import ops as ops
+from turnout.reductions import cdist as cdist
+from turnout.reductions import nonzero as nonzero
+from turnout.reductions import norm as norm
+from turnout.reductions import unique as unique
+from turnout.reductions import unique_consecutive as unique_consecutive
 from turnout.tensors import Tensor as Tensor
 
 TYPE_CHECKING = False
@@ -64,9 +69,11 @@ if TYPE_CHECKING:
     from turnout import graphs as graphs
     from turnout import library as library
     from turnout import linalg as linalg
+    from turnout import masked as masked
     from turnout import nn as nn
     from turnout import return_types as return_types
     from turnout import schema as schema
+    from turnout import signal as signal
     from turnout import special as special
     from turnout.amp import autocast as autocast
     from turnout.explanation import explain as explain
@@ -77,6 +84,12 @@ if TYPE_CHECKING:
     from turnout.graphs import trace as trace
     from turnout.interop import from_dlpack as from_dlpack
     from turnout.interop import from_numpy as from_numpy
+    from turnout.matrices import chain_matmul as chain_matmul
+    from turnout.matrices import einsum as einsum
+    from turnout.matrices import lu as lu
+    from turnout.matrices import pca_lowrank as pca_lowrank
+    from turnout.matrices import svd_lowrank as svd_lowrank
+    from turnout.matrices import tensordot as tensordot
     from turnout.modes import DispatchMode as DispatchMode
     from turnout.modes import as_subclass as as_subclass
     from turnout.python_dispatcher import PythonDispatcher as PythonDispatcher
@@ -85,6 +98,7 @@ if TYPE_CHECKING:
     from turnout.serialization import load as load
     from turnout.serialization import save as save
     from turnout.shapes.promotion import result_type as result_type
+    from turnout.signal import stft as stft
     from turnout.tracing import trace_dispatch as trace_dispatch
     from turnout.variadics import atleast_1d as atleast_1d
     from turnout.variadics import atleast_2d as atleast_2d
@@ -122,6 +136,8 @@ _LAZY = {
     "broadcast_shapes": "turnout.variadics:broadcast_shapes",
     "broadcast_tensors": "turnout.variadics:broadcast_tensors",
     "cartesian_prod": "turnout.variadics:cartesian_prod",
+    "chain_matmul": "turnout.matrices:chain_matmul",
+    "einsum": "turnout.matrices:einsum",
     "explain": "turnout.explanation:explain",
     "fft": "turnout.fft",
     "from_dlpack": "turnout.interop:from_dlpack",
@@ -131,15 +147,22 @@ _LAZY = {
     "library": "turnout.library",
     "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",
+    "lu": "turnout.matrices:lu",
+    "masked": "turnout.masked",
     "manual_seed": "turnout.random:manual_seed",
     "meshgrid": "turnout.variadics:meshgrid",
     "nn": "turnout.nn",
-    "return_types": "turnout.return_types",
+    "pca_lowrank": "turnout.matrices:pca_lowrank",
     "result_type": "turnout.shapes.promotion:result_type",
+    "return_types": "turnout.return_types",
     "save": "turnout.serialization:save",
     "schema": "turnout.schema",
+    "signal": "turnout.signal",
     "special": "turnout.special",
+    "stft": "turnout.signal:stft",
+    "svd_lowrank": "turnout.matrices:svd_lowrank",
     "tensor": "turnout.factories:tensor",
+    "tensordot": "turnout.matrices:tensordot",
     "trace": "turnout.graphs:trace",
     "trace_dispatch": "turnout.tracing:trace_dispatch",
     "unravel_index": "turnout.variadics:unravel_index",

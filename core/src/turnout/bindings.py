@@ -6,8 +6,10 @@ with several outputs, sizes written one by one.
 
 from __future__ import annotations
 
+from turnout.calling import MISSING
 from turnout.dtypes import DTYPES, get_default_dtype
 from turnout.errors import CallError
+from turnout.errors import calls as texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +49,50 @@ def number_dtype(value: Any) -> DType:
     if isinstance(value, int):
         return DTYPES["int64"]
     return get_default_dtype() if isinstance(value, float) else DTYPES["complex64"]
+
+
+# PyTorch's second names of arguments, NumPy's names for the same -> first names. Public functions and methods take them.
+SECOND_NAMES = {"axis": "dim", "keepdims": "keepdim", "x2": "other", "x": "input", "a": "input", "x1": "input"}
+
+# Keywords with which a function of several overloads cannot call its packet as it was called itself.
+NOT_OF_SCHEMAS = frozenset({*SECOND_NAMES, "input", "self"})
+
+
+def first_names(function: Any, more: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call that was written with second names, by first names.
+
+    `more` are the keywords that are no parameters of the function, `given` its parameters. Raises CallError.
+    """
+    own = getattr(function, "__wrapped__", function)
+    defaults = own.__defaults__ or ()
+    names = own.__code__.co_varnames[: own.__code__.co_argcount]
+    by_name = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | (own.__kwdefaults__ or {})
+    for name, value in more.items():
+        first = SECOND_NAMES.get(name)
+        if first not in given or given[first] is not by_name.get(first):
+            raise CallError(texts.unexpected_keyword(own.__name__, name))
+        given[first] = value
+    return {name: value for name, value in given.items() if value is not MISSING}
+
+
+def call_packet(
+    packet: Packet, names: tuple[str, ...], given: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Call a packet with arguments under their schemas' names, where a function was called with other names.
+
+    `names` and `given` are what the function has parameters for. Raises CallError.
+    """
+    has_input = any(a.name == "input" for op in packet for a in op.schema.arguments)
+    taken = {name: value for name, value in zip(names, given, strict=True) if value is not MISSING}
+    leading = len(taken) if args or tuple(taken) == names[: len(taken)] else 0
+    by_name = dict(list(taken.items())[leading:])
+    for name, value in kwargs.items():
+        first = SECOND_NAMES.get(name, name)
+        first = "self" if first == "input" and not has_input else first
+        if name == "self" or first in taken or first in by_name:
+            raise CallError(texts.unexpected_keyword(packet.name, name))
+        by_name[first] = value
+    return packet(*list(taken.values())[:leading], *args, **by_name)
 
 
 def all_ints(values: tuple[Any, ...]) -> bool:

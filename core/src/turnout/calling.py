@@ -19,6 +19,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+
+class Missing:
+    """The type of what stands for an argument that was not given, in functions whose arguments have second names."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = Missing()
+
 DISPATCH = _DISPATCH.get  # what every stub calls: one bound method saves an attribute look-up (8 ns)
 
 
@@ -57,6 +69,8 @@ def _takes_none(argument: Any) -> bool:
 
 
 def _refuse(op_name: str, argument: str, expected: str, value: Any) -> NoReturn:
+    if value is MISSING:
+        raise CallError(texts.not_given(op_name, argument, expected))
     raise CallError(texts.wrong_type(op_name, argument, expected, value))
 
 

@@ -7,6 +7,7 @@ callable and cached; any change to the registry clears the caches it can affect 
 from __future__ import annotations
 
 from turnout.errors import (
+    ArgumentError,
     CallError,
     NoKernelError,
     OverloadError,
@@ -311,6 +312,9 @@ class Operator:
         if entry is None or entry.reason == AMBIGUOUS:
 
             def call_missing(ks: int, *args: Any) -> Any:
+                for argument, value in zip(self.schema.arguments, args, strict=True):
+                    if argument.type.canonical == "Tensor[]" and not value:  # it leaves the call without a backend
+                        raise ArgumentError(texts.empty_list(self, argument.name))
                 raise NoKernelError(texts.no_kernel(self, plan, args))
 
             return call_missing
@@ -362,11 +366,13 @@ class Packet:
         return self._choose(args, kwargs)
 
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operator:
+        from turnout.calling import Missing
         from turnout.schema import overloads
         from turnout.tensors import Tensor
 
         candidates = self._candidates()
         operators, schemas = candidates
+        args = tuple([a for a in args if a.__class__ is not Missing])
         if not operators:
             raise UnknownOperatorError(texts.unknown_packet(self.namespace, self.name))
 

@@ -16,6 +16,7 @@ from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import AliasError, CallError, DTypeError, TurnoutError
 from turnout.generated.methods import TensorMethods
 from turnout.keys import TRACKED
+from turnout.reductions import ReductionMethods
 from turnout.registry import REGISTRY
 from turnout.state import CLOCK, VERSION_MASK
 
@@ -62,7 +63,7 @@ class RetypedStorage(Storage):
         return self._memory
 
     @property
-    def ver(self) -> int:  # type: ignore[override]
+    def ver(self) -> int:
         return self._memory.ver
 
     @ver.setter
@@ -70,7 +71,7 @@ class RetypedStorage(Storage):
         self._memory.ver = value
 
     @property
-    def views(self) -> list[weakref.ref[Tensor]]:  # type: ignore[override]
+    def views(self) -> list[weakref.ref[Tensor]]:
         return self._memory.views
 
     @views.setter
@@ -104,7 +105,7 @@ class View:
         self.no_grad = no_grad
 
 
-class Tensor(TensorMethods, Conversions):
+class Tensor(ReductionMethods, TensorMethods, Conversions):
     """An n-dimensional array on a device, with the keys that decide what its operators do.
 
     Make one with `turnout.tensor`, a factory such as `turnout.zeros`, or `turnout.from_numpy`.
@@ -347,7 +348,9 @@ class Tensor(TensorMethods, Conversions):
     def detach_(self) -> Tensor:
         """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view."""
         if self.view_of is not None:
-            raise AliasError("detach_: a view cannot be detached in place, for its base would keep the history; use detach()")
+            raise AliasError(
+                "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
+            )
         self.set_gmask(0)
         self.node = None
         return self

@@ -132,7 +132,7 @@ def test_a_python_module_takes_its_name_off_its_functions(module):
 - func: other(Tensor self) -> Tensor
 """
     made = parts_texts(parse(text), "the.yaml", lambda function, kernel: kernel)
-    assert "\ndef f(input, n=1, *, out=None):\n" in made[module]
+    assert "\ndef f(input=MISSING, n=1, **more):\n" in made[module]
     assert f"        return op_{module}_f__out(input, n, out=out)\n" in made[module]
     assert f"FUNCTIONS = {{\n    'turnout.{module}': {{\n        'f': f,\n    }},\n}}\n" in made[module]
     stub = functions_stub(parse(text), module, "the.yaml")
@@ -152,10 +152,14 @@ def test_a_public_module_has_all_functions_of_its_python_module(module):
 def test_one_overload_is_its_stub_with_out_added():
     text = "- func: f(Tensor self) -> Tensor\n- func: f.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)"
     assert function_source(packet(text, "f")) == [
-        "def f(input, *, out=None):",
+        "def f(input=MISSING, **more):",
         '    """aten::f, aten::f.out"""',
-        "    if out is not None:",
-        "        return op_f__out(input, out=out)",
+        "    if more:",
+        '        out = more.pop("out", None)',
+        "        if more:",
+        "            return f(**first_names(f, more, {'input': input}), out=out)",
+        "        if out is not None:",
+        "            return op_f__out(input, out=out)",
         "    state = DISPATCH()",
         "    try:",
         "        ks = input.keys",
@@ -175,10 +179,10 @@ def test_several_outputs_are_a_tuple():
 - func: f.values(Tensor self, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)
 """
     lines = function_source(packet(text, "f"))
-    assert lines[2:5] == [
-        "    if out is not None:",
-        "        values, indices = out_tuple('aten::f.values', out, 2)",
-        "        return new_tuple(R_f, op_f__values(input, values=values, indices=indices))",
+    assert lines[6:9] == [
+        "        if out is not None:",
+        "            values, indices = out_tuple('aten::f.values', out, 2)",
+        "            return new_tuple(R_f, op_f__values(input, values=values, indices=indices))",
     ]
     assert lines[-1] == "    return new_tuple(R_f, kernel(ks, input))"
     assert return_types_lines([packet(text, "f")])[-1] == "R_f = return_type('f', ('values', 'indices'))"
@@ -197,6 +201,7 @@ def test_only_results_that_have_names_get_them():
     function, method = function_source(packet(text, "f")), method_source(packet(text, "f", methods=True))
     for own, lines in (("input", function), ("self", method)):
         assert [line.strip() for line in lines if "return " in line] == [
+            f"return named(R_f, call_packet(P_f, ('self',), ({own},), args, kwargs))",
             f"return named(R_f, P_f({own}, *args, **kwargs))",
             f"return named(R_f, P_f({own}))",
             f"return kernel(ks, {own})",
@@ -214,7 +219,7 @@ def test_tensors_take_the_short_way_where_an_overload_takes_only_tensors():
 - func: f.Scalar(Tensor self, Scalar other) -> Tensor
 """
     lines = function_source(packet(text, "f"))
-    assert lines[0] == "def f(input, other, **kwargs):"
+    assert lines[0] == "def f(input=MISSING, other=MISSING, **kwargs):"
     assert "        return P_f(input, other)" in lines
     assert lines[-1] == "    return kernel(ks, input, other, 2)"
 
@@ -232,6 +237,8 @@ def test_a_reduction_over_everything_takes_the_short_way_too():
         "    if args or kwargs:",
         "        if len(args) > 1 and all_ints(args):",
         "            args = (args,)",
+        "        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):",
+        "            return call_packet(P_f, ('self',), (self,), args, kwargs)",
         "        return P_f(self, *args, **kwargs)",
         "    state = DISPATCH()",
         "    try:",
@@ -251,7 +258,21 @@ def test_other_packets_are_called():
     lines = function_source(packet(text, "f"))
     assert lines[0] == "def f(*args, **kwargs):"
     assert lines[-1] == "    return P_f(*args, **kwargs)"
-    assert '            kwargs["self"] = kwargs.pop("input")' in lines
+    assert "            return call_packet(P_f, (), (), args, kwargs)" in lines
+
+
+def test_a_method_with_second_names_has_a_stub_of_its_own():
+    text = "- func: f(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor\n  variants: method"
+    assert method_source(packet(text, "f", methods=True))[1:4] == [
+        "def f(self, dim=MISSING, *, dtype=None, **more):",
+        "    if more:",
+        "        return self.f(**first_names(methods.f, more, {'dim': dim, 'dtype': dtype}))",
+    ]
+
+
+def test_arguments_without_second_names_cost_nothing():
+    text = "- func: f(Tensor[] tensors, int n) -> Tensor"
+    assert function_source(packet(text, "f"))[0] == "def f(tensors, n):"
 
 
 # ---- methods

@@ -126,7 +126,7 @@ def _names() -> dict[int, str]:
 
 
 # The public name is another thing's: `turnout.trace` records calls.
-ELSEWHERE = {"trace": "ops.aten.trace"}
+ELSEWHERE = {"trace": "ops.aten.trace", "_segment_reduce": "segment_reduce"}
 
 
 def named(dotted: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from turnout.bindings import SECOND_NAMES
 from turnout.codegen.catalogue import (
     HOMES,
     Packet,
@@ -19,12 +20,14 @@ from turnout.codegen.catalogue import (
     result_fields,
     same_inputs,
 )
-from turnout.codegen.source import call, header, imports, inlined, public_schema
+from turnout.codegen.source import call, header, imports, indented, inlined, public_schema
 from turnout.native.model import NativeFunction
+from turnout.schema.model import Argument, FunctionSchema
 from turnout.stubs import default_source, python_name
 
 _BINDINGS = (
-    "NUMBERS", "all_ints", "binary", "check_options", "number_dtype", "out_tuple", "packet", "spread", "with_requires_grad",
+    "NOT_OF_SCHEMAS", "NUMBERS", "all_ints", "binary", "call_packet", "check_options", "first_names", "number_dtype",
+    "out_tuple", "packet", "spread", "with_requires_grad",
 )  # fmt: skip
 
 _TITLES = {"": "Public functions under PyTorch's names.", "nn": "The functions of `turnout.nn.functional`."}
@@ -48,7 +51,13 @@ def preamble(packets: Iterable[Packet], body: list[str]) -> list[str]:
     called = {packet_name(p): p for p in packets if packet_name(p) in used}
     names = [n for n in _BINDINGS if n in used or (n == "packet" and called)]
     packets_called = [f"{name} = packet({p.namespace!r}, {p.name!r})" for name, p in called.items()]
-    return [*imports("turnout.bindings", names), *([""] if called else []), *packets_called]
+    missing = ["MISSING"] if "MISSING" in used else []
+    return [
+        *imports("turnout.calling", missing),
+        *imports("turnout.bindings", names),
+        *([""] if called else []),
+        *packets_called,
+    ]
 
 
 def stub_name(function: NativeFunction) -> str:
@@ -128,7 +137,14 @@ def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) ->
     schema = public_schema(base.schema)
     prologue = [_doc(packet)]
     signature = None
-    if out is not None:
+    second = has_second_names(schema.arguments)
+    if second:
+        signature = second_signature(schema)
+        prologue += second_names(name, name, [a.name for a in schema.arguments], out=out is not None)
+        prologue += (
+            [] if out is None else [f"    {line}" for line in ["if out is not None:", *indented(_out_call(base, out))]]
+        )
+    elif out is not None:
         parts = [python_name(a.name) + (f"={default_source(a)}" if a.has_default else "") for a in schema.positional]
         keywords = [
             f"{python_name(a.name)}={default_source(a)}" if a.has_default else python_name(a.name)
@@ -140,6 +156,44 @@ def _single(packet: Packet, base: NativeFunction, out: NativeFunction | None) ->
     if spreads == "only" and base.schema.self_argument is None:
         return _spread(packet, base, signature, prologue)
     return inlined(base, name, schema, signature=signature, prologue=prologue)
+
+
+def has_second_names(arguments: Iterable[Argument]) -> bool:
+    """Whether some argument can be given under PyTorch's second name for it."""
+    return any(a.name in SECOND_NAMES.values() for a in arguments)
+
+
+def second_signature(schema: FunctionSchema) -> str:
+    """The parameters of a function whose arguments have second names, which come in `more`, like `out`.
+
+    What may come under a second name, and what stands behind that, can be left out as far as Python is concerned. One
+    dict for all keywords that are rarely given costs 5 ns where `out=None` as a parameter cost 12.
+    """
+    return ", ".join([*_leading(schema.positional), *_keywords(schema), "**more"])
+
+
+def _leading(arguments: Iterable[Argument]) -> list[str]:
+    parts = []
+    missing = False
+    for a in arguments:
+        missing = missing or (a.name in SECOND_NAMES.values() and not a.has_default)
+        default = f"={default_source(a)}" if a.has_default else "=MISSING" if missing else ""
+        parts.append(python_name(a.name) + default)
+    return parts
+
+
+def _keywords(schema: FunctionSchema) -> list[str]:
+    parts = [python_name(a.name) + (f"={default_source(a)}" if a.has_default else "") for a in schema.kwarg_only]
+    return ["*", *parts] if parts else []
+
+
+def second_names(function: str, again: str, names: Iterable[str], *, out: bool) -> list[str]:
+    """Lines in front that call the function again with first names: `function` is itself, `again` what is called."""
+    given = ", ".join(f"{python_name(n)!r}: {python_name(n)}" for n in names)
+    call_again = f"return {again}(**first_names({function}, more, {{{given}}})"
+    if not out:
+        return ["if more:", f"    {call_again})"]
+    return ["if more:", '    out = more.pop("out", None)', "    if more:", f"        {call_again}, out=out)"]
 
 
 def _out_call(base: NativeFunction, out: NativeFunction) -> list[str]:
@@ -175,7 +229,7 @@ def _spread(packet: Packet, base: NativeFunction, signature: str | None, prologu
 
 def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
     schema = public_schema(main.schema)
-    prologue, signature, miss = lead_parts(packet, main, [python_name(a.name) for a in schema.positional])
+    prologue, signature, miss = lead_parts(packet, main, schema)
     fixes = ["    " + line for line in _keyword_fixes(packet)]
     prologue = [_doc(packet), prologue[0], *fixes, *prologue[1:]]
     return inlined(
@@ -183,22 +237,41 @@ def _with_lead(packet: Packet, main: NativeFunction) -> list[str]:
     )
 
 
-def lead_parts(packet: Packet, main: NativeFunction, names: list[str]) -> tuple[list[str], str, list[str]]:
-    """For a function with the lead's stub inline: the lines in front, the signature, and the way out of a miss."""
-    given = ", ".join(names)
+def lead_parts(packet: Packet, main: NativeFunction, schema: FunctionSchema) -> tuple[list[str], str, list[str]]:
+    """For a function with the lead's stub inline: the lines in front, the signature, and the way out of a miss.
+
+    `schema` is the lead's with arguments named as the function's parameters.
+    """
+    given = ", ".join(python_name(a.name) for a in schema.positional)
     more = "*args, " if has_more_positional(packet, main) else ""
     condition = "if args or kwargs:" if more else "if kwargs:"
-    call_packet = f"return {packet_name(packet)}({given}"
-    return [condition, f"    {call_packet}, {more}**kwargs)"], f"{given}, {more}**kwargs", [call_packet + ")"]
+    call = f"return {packet_name(packet)}({given}"
+    names = tuple(a.name for a in main.schema.positional)
+    prologue = [
+        condition,
+        *indented(other_names(packet, dict(zip(names, given.split(", "), strict=True)), "args" if more else "()")),
+    ]
+    signature = ", ".join([*_leading(schema.positional), f"{more}**kwargs"])
+    return [*prologue, f"    {call}, {more}**kwargs)"], signature, [call + ")"]
+
+
+def other_names(packet: Packet, given: dict[str, str], args: str) -> list[str]:
+    """Lines that call the packet where keywords are not those of its schemas, or none where no argument has others.
+
+    `given` are the function's parameters by their names in the schemas. A function calls `self` input, a method does not.
+    """
+    arguments = [a for f in packet.bases for a in f.schema.arguments]
+    renames = given.get("self") != "self" and any(a.name == "self" for a in arguments)
+    if not renames and not has_second_names(arguments):
+        return []
+    values = f"({', '.join(given.values())}{',' if given else ''})"
+    call = f"call_packet({packet_name(packet)}, {tuple(given)!r}, {values}, {args}, kwargs)"
+    return ["if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):", f"    return {call}"]
 
 
 def _general(packet: Packet) -> list[str]:
     lines = [f"def {packet.public_name}(*args, **kwargs):", f"    {_doc(packet)}", "    if kwargs:"]
-    renames = any(f.schema.self_argument is not None for f in packet.all)
-    clash = any(a.name == "input" for f in packet.all for a in f.schema.arguments)
-    fixes = _keyword_fixes(packet)
-    if renames and not clash:
-        fixes = ['if "input" in kwargs:', '    kwargs["self"] = kwargs.pop("input")', *fixes]
+    fixes = [*_keyword_fixes(packet), *other_names(packet, {}, "args")]
     lines += ["        " + line for line in fixes] if fixes else []
     if not fixes:
         lines.pop()

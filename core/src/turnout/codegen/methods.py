@@ -8,7 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead, result_fields
-from turnout.codegen.functions import lead_parts, packet_name, with_named_results
+from turnout.codegen.functions import (
+    has_second_names,
+    lead_parts,
+    other_names,
+    packet_name,
+    second_names,
+    second_signature,
+    with_named_results,
+)
 from turnout.codegen.source import call, indented, inlined
 from turnout.native.model import NativeFunction, NativeFunctions
 from turnout.stubs import default_source, python_name
@@ -66,6 +74,8 @@ def _method_source(packet: Packet) -> list[str]:
         if spreads == "only":
             return _spread_method(name, function)
         if function.schema.positional[0] is function.schema.self_argument and not spreads:
+            if has_second_names(function.schema.arguments):
+                return _with_second_names(name, function)
             if result_fields(packet):
                 return ["", *inlined(function, name, function.schema)]
             return ["", f"{name} = op_{identifier(function)}"]
@@ -73,8 +83,7 @@ def _method_source(packet: Packet) -> list[str]:
             return _reordered(name, function)
     main = lead(packet)
     if main is not None and main.schema.positional[0] is main.schema.self_argument:
-        names = [python_name(a.name) for a in main.schema.positional]
-        prologue, signature, miss = lead_parts(packet, main, names)
+        prologue, signature, miss = lead_parts(packet, main, main.schema)
         if spreads:
             prologue = [prologue[0], *indented(_spread_lines(spreads)), *prologue[1:]]
         return ["", *inlined(
@@ -89,6 +98,7 @@ def _general(packet: Packet, name: str, spreads: str) -> list[str]:
         lines += indented(_spread_lines(spreads))
     named = {tuple(a.name for a in f.schema.positional).index("self") for f in packet.bases}
     if named == {0}:
+        lines += indented(other_names(packet, {"self": "self"}, "args"))
         return [*lines, f"    return {packet_name(packet)}(self, *args, **kwargs)"]
     # The overloads have self at one place among the positional arguments, or the packet is called by keyword.
     if len(named) == 1:
@@ -113,6 +123,14 @@ def _spread_method(name: str, function: NativeFunction) -> list[str]:
         f"        return {stub}(self, spread({size}), **kwargs)",
         f"    return {stub}(self, **kwargs)",
     ]
+
+
+def _with_second_names(name: str, function: NativeFunction) -> list[str]:
+    """A method with arguments that PyTorch has second names for: x.softmax(axis=0)."""
+    schema = function.schema
+    names = [a.name for a in schema.arguments if a is not schema.self_argument]
+    prologue = second_names(f"methods.{name}", f"self.{name}", names, out=False)
+    return ["", *inlined(function, name, schema, signature=second_signature(schema), prologue=prologue)]
 
 
 def _reordered(name: str, function: NativeFunction) -> list[str]:

@@ -37,6 +37,16 @@ def missing_argument(op: Operator, argument: Argument) -> str:
     return f"{op.qualified_name}: argument '{argument.name}' ({argument.type}) is missing"
 
 
+def not_given(op_name: str, argument: str, expected: str) -> str:
+    """A required argument of a public function was left out."""
+    return f"{op_name}: argument '{argument}' ({expected}) is missing"
+
+
+def unexpected_keyword(function: str, name: str) -> str:
+    """A keyword that a public function does not take, or a second name of an argument that is given already."""
+    return f"{function}: got an unexpected keyword argument '{name}'"
+
+
 def unexpected_argument(op: Operator, name: str, args: tuple[Any, ...]) -> str:
     """A keyword that the schema does not have, or has already filled."""
     names = [a.name for a in op.schema.arguments]
@@ -191,6 +201,11 @@ def generator_elsewhere(op: Operator, args: tuple[Any, ...]) -> str:
         f"{op.qualified_name}: the generator is on {generator}, the result is asked for on {wanted}\n"
         f'  to fix  pass turnout.Generator("{wanted}")'
     )
+
+
+def empty_list(op: Operator, argument: str) -> str:
+    """A call that would have a backend if a list held a tensor."""
+    return f"{op.qualified_name}: argument '{argument}' needs at least one tensor, got an empty list"
 
 
 def two_devices(op: Operator, named: list[tuple[str, Any]]) -> str:

@@ -88,7 +88,13 @@ def empty(
 
 
 def empty_permuted(
-    ks: int, size: Sizes, physical_layout: Sizes, dtype: DType | None, layout: Any, device: Device | None, pin_memory: Any
+    ks: int,
+    size: Sizes,
+    physical_layout: Sizes,
+    dtype: DType | None,
+    layout: Any,
+    device: Device | None,
+    pin_memory: Any,
 ) -> Tensor:
     """A tensor of unspecified contents whose dims lie in memory in the given order, from the slowest."""
     if sorted(physical_layout) != list(range(len(size))):

@@ -193,7 +193,9 @@ def view_dtype(ks: int, self: Tensor, dtype: DType) -> Tensor:
     memory = self.shared_storage().memory
     original = memory.array
     root = original if backend.dtype_of(original) is dtype else backend.retyped(original, dtype)
-    made = wrap(_empty(self, shape, dtype) if 0 in shape else backend.strided(root, shape, strides, offset), self.device)
+    made = wrap(
+        _empty(self, shape, dtype) if 0 in shape else backend.strided(root, shape, strides, offset), self.device
+    )
     made.storage = memory if root is original else RetypedStorage(root, memory)
     made.offset = offset
     return made

@@ -11,6 +11,7 @@ from turnout.generated import nn_functional as _generated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from turnout.dtypes import DType
     from turnout.tensors import Tensor
 
 
@@ -131,6 +132,12 @@ hardtanh_ = _generated.hardtanh_
 rrelu_ = _functions.rrelu_
 threshold_ = _functions.threshold_
 
+
+def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """softmax of the negated input along a dim, computed in `dtype`."""
+    return _functions.softmax(_functions.neg(input), dim, dtype)
+
+
 __all__ = [
     "celu",
     "celu_",
@@ -155,6 +162,7 @@ __all__ = [
     "selu",
     "selu_",
     "silu",
+    "softmin",
     "softplus",
     "softshrink",
     "softsign",

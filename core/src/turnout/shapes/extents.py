@@ -93,7 +93,7 @@ def dense_strides(shape: Ints, strides: Ints) -> Ints:
 
 
 def layout(shape: Ints, *operands: Any) -> Ints | None:
-    """The strides of a pointwise result: those its operands agree on, when they are dense and not row-major; else None.
+    """The strides of a pointwise result: those its operands agree on, without gaps, when not row-major; else None.
 
     Operands of another shape have no say.
     # differs from torch: operands whose strides differ give a row-major result; TensorIterator orders dims by the first.
@@ -110,12 +110,30 @@ def layout(shape: Ints, *operands: Any) -> Ints | None:
                 agreed = strides
             elif strides != agreed:
                 return None
-    return agreed if agreed is not None and 0 not in shape and is_dense(shape, agreed) else None
+    return None if agreed is None else _without_gaps(shape, agreed)
+
+
+def _without_gaps(shape: Ints, strides: Ints) -> Ints | None:
+    if 0 in shape or 0 in strides:
+        return None
+    return strides if is_dense(shape, strides) else _packed(shape, strides)
+
+
+def _packed(shape: Ints, strides: Ints) -> Ints:
+    """The dense strides that keep the order of some with gaps."""
+    step = 1
+    packed = [1] * len(shape)
+    for i in sorted(reversed(range(len(shape))), key=lambda i: strides[i]):
+        packed[i] = step
+        step *= shape[i]
+    return tuple(packed)
 
 
 def preserved_strides(tensor: Any) -> Ints | None:
     """The strides of a copy that keeps a tensor's layout: its own where dense, else None for row-major."""
-    return layout(tensor.array.shape, tensor)
+    # By its own method, not its backend's: an example inside vmap has strides, but no memory.
+    shape, strides = tensor.shape, tensor.stride()
+    return None if len(shape) < 2 or strides == contiguous_strides(shape) else _without_gaps(shape, strides)
 
 
 def reduced(shape: Ints, dims: Iterable[int], keepdim: bool) -> Ints:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from turnout.dtypes import DType
 from turnout.errors import DTypeError, ShapeError
 from turnout.shapes.extents import broadcast, expands_to, wrap_dim
-from turnout.shapes.pointwise import check_alpha
 from turnout.shapes.promotion import result_type
 from turnout.shapes.specs import Out, Result
 
@@ -75,8 +74,12 @@ def _added(name: str, self: Tensor, product: Out, beta: Any, alpha: Any) -> Out:
     """A product to which `self`, expanded to its shape, is added."""
     if self.dtype is not product.dtype:
         raise DTypeError(f"{name}: 'self' has dtype {self.dtype.name}, the matrices have {product.dtype.name}")
-    check_alpha(beta, product.dtype, "beta")
-    check_alpha(alpha, product.dtype)
+    for argument, number in (("beta", beta), ("alpha", alpha)):
+        # A fraction is cut off for integers, as PyTorch does here and nowhere else.
+        if isinstance(number, complex) and not product.dtype.is_complex:
+            raise DTypeError(
+                f"{name}: {argument} must be real for a result of dtype {product.dtype.name}, got {number}"
+            )
     if not expands_to(self.array.shape, product.shape):
         have, wanted = list(self.array.shape), list(product.shape)
         raise ShapeError(f"{name}: 'self' of shape {have} does not expand to the product's {wanted}")

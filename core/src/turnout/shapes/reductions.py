@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, bool_, int64, promote_types, uint8
-from turnout.errors import DimError, DTypeError
+from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.shapes.extents import numel, reduced, wrap_dim, wrap_dims
 from turnout.shapes.specs import Out, Result
 
@@ -63,7 +63,10 @@ def mean_dims(self: Tensor, dim: Dims, keepdim: bool = False, dtype: DType | Non
     return _answer(self, reduced(shape, wrap_dims(dim, len(shape)), keepdim), computed, given)
 
 
-def _some(shape: tuple[int, ...], dims: Sequence[int], name: str) -> None:
+def _some(shape: tuple[int, ...], dims: Sequence[int], name: str, given: Any = True) -> None:
+    """Raise DimError for a dim without elements, ShapeError where no dims were `given`."""
+    if not given and 0 in shape:
+        raise ShapeError(f"{name}: a tensor of shape {list(shape)} has no element to choose")
     for d in dims:
         if shape and shape[d] == 0:
             raise DimError(f"{name}: dim {d} of shape {list(shape)} has length 0: there is no element to choose")
@@ -80,7 +83,7 @@ def extreme_all(self: Tensor) -> Out:
     """max or min of everything."""
     dtype = _ordered(self, "max/min")
     if not numel(self.array.shape):
-        raise DimError(f"max/min: a tensor of shape {list(self.array.shape)} has no element to choose")
+        raise ShapeError(f"max/min: a tensor of shape {list(self.array.shape)} has no element to choose")
     return Out((), dtype)
 
 
@@ -89,7 +92,7 @@ def extreme_dims(self: Tensor, dim: Dims = (), keepdim: bool = False) -> Out:
     dtype = _ordered(self, "amax/amin")
     shape = self.array.shape
     dims = wrap_dims(dim, len(shape))
-    _some(shape, dims, "amax/amin")
+    _some(shape, dims, "amax/amin", dim)
     return Out(reduced(shape, dims, keepdim), dtype)
 
 
@@ -149,7 +152,7 @@ def both_extremes(self: Tensor, dim: int | None = None, keepdim: bool = False) -
     dtype = _ordered(self, "aminmax")
     shape = self.array.shape
     dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
-    _some(shape, dims, "aminmax")
+    _some(shape, dims, "aminmax", dim is not None)
     left = reduced(shape, dims, keepdim)
     return Out(left, dtype), Out(left, dtype)
 
@@ -170,4 +173,4 @@ def vector_norm(
     if ord < 0 or ord == float("inf"):
         _some(shape, dims, f"linalg.vector_norm with ord {ord}")
     out = Out(reduced(shape, dims, keepdim), (dtype or given).to_real())
-    return out if dtype in (None, given) else Result(out, {"self": dtype})  # type: ignore[dict-item]
+    return out if dtype in (None, given) else Result(out, {"self": dtype})

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
 
 
-def scatter_reduce(
-    self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
-) -> Out:
+def scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Out:
     """self with the elements of `src` reduced in where `index` says along `dim`."""
     if reduce not in REDUCTIONS:
         raise ShapeError(f"scatter_reduce: reduce must be one of {', '.join(REDUCTIONS)}, got {reduce!r}")

@@ -20,27 +20,32 @@ def kernels(xp: Any) -> Table:
 def softmaxes(xp: Any) -> Table:
     """Softmax and its logarithm; the maximum is taken off first, so that nothing overflows."""
 
-    def shifted(self: Any, dim: int) -> Any:
+    def shifted(self: Any, dim: int, out: Any) -> Any:
+        """The input less its maxima, in `out` where that has its dtype."""
         x = widen(xp, self)
         if not x.shape or not x.size:
             return x - x
-        return x - xp.maximum.reduce(x, dim, keepdims=True)
+        largest = xp.maximum.reduce(x, dim, keepdims=True)
+        return xp.subtract(x, largest, out if out is not None and out.dtype == x.dtype else None)
 
     def total(x: Any, dim: int) -> Any:
         return xp.add.reduce(x, dim, keepdims=True) if x.shape else x
 
     def softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        x = shifted(self, dim)
+        x = shifted(self, dim, out)
         powers = xp.exp(x, x if x.shape else None)
         value = xp.true_divide(powers, total(powers, dim), powers if x.shape else None)
         return finished(value, half_to_float, self, out)
 
     def log_softmax(self: Any, dim: int, half_to_float: bool, out: Any = None) -> Any:
-        x = shifted(self, dim)
-        return finished(x - xp.log(total(xp.exp(x), dim)), half_to_float, self, out)
+        x = shifted(self, dim, out)
+        value = xp.subtract(x, xp.log(total(xp.exp(x), dim)), x if x.shape else None)
+        return finished(value, half_to_float, self, out)
 
     def finished(value: Any, half_to_float: bool, self: Any, out: Any) -> Any:
         """The result, row-major whatever the input's strides are."""
+        if value is out:
+            return out
         value = value if out is not None or value.flags.c_contiguous else xp.ascontiguousarray(value)
         return store(xp, out, value, None if half_to_float else self.dtype)
 

@@ -64,17 +64,17 @@ def sums(xp: Any) -> Table:
 
     plus = xp.add.reduce
 
-    def sum_all(self: Any, dtype: Any, out: Any = None) -> Any:
+    def sum_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
         if out is None and dtype is None and self.dtype.itemsize != 2:
             return plus(self, None)
         return reduced(xp.add, self, None, False, dtype, out)
 
-    def sum_dims(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any = None) -> Any:
+    def sum_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if out is None and dtype is None and self.dtype.itemsize != 2:
             return row_major(xp, plus(self, axes(self, dim), None, None, keepdim))
         return reduced(xp.add, self, axes(self, dim), keepdim, dtype, out)
 
-    def mean_dims(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any = None) -> Any:
+    def mean_dims(self: Any, dim: Any, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         if out is None and (dtype is not None or self.dtype.kind not in "fc" or is_half(self)):
             raise NotImplementedError("a conversion needs an output")
         axis = axes(self, dim)
@@ -83,13 +83,13 @@ def sums(xp: Any) -> Table:
         value = xp.true_divide(total, _count(self, axis))
         return store(xp, out, value) if out is not None else row_major(xp, value)
 
-    def mean_all(self: Any, dtype: Any, out: Any = None) -> Any:
+    def mean_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
         return mean_dims(self, None, False, dtype, out)
 
-    def prod_all(self: Any, dtype: Any, out: Any = None) -> Any:
+    def prod_all(self: Any, dtype: Any = None, out: Any = None) -> Any:
         return reduced(xp.multiply, self, None, False, dtype, out)
 
-    def prod_dim(self: Any, dim: int, keepdim: bool, dtype: Any, out: Any = None) -> Any:
+    def prod_dim(self: Any, dim: int, keepdim: bool = False, dtype: Any = None, out: Any = None) -> Any:
         return reduced(xp.multiply, self, axes(self, dim), keepdim, dtype, out)
 
     # fmt: off
@@ -107,18 +107,26 @@ def sums(xp: Any) -> Table:
 def extremes(xp: Any) -> Table:
     """Largest and smallest, and where they are. NaN counts as both; of equal elements the first is meant."""
 
-    def amax(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
+    def real(self: Any) -> None:
+        if self.dtype.kind == "c":  # array modules order these; the shape function says that they have no order
+            raise NotImplementedError("complex numbers have no order")
+
+    def amax(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
+        real(self)
         value = xp.maximum.reduce(self, axes(self, dim), None, out, keepdim)
         return value if out is not None else row_major(xp, value)
 
-    def amin(self: Any, dim: Any, keepdim: bool, out: Any = None) -> Any:
+    def amin(self: Any, dim: Any = None, keepdim: bool = False, out: Any = None) -> Any:
+        real(self)
         value = xp.minimum.reduce(self, axes(self, dim), None, out, keepdim)
         return value if out is not None else row_major(xp, value)
 
     def max_all(self: Any, out: Any = None) -> Any:
+        real(self)
         return xp.maximum.reduce(self, None, None, out)
 
     def min_all(self: Any, out: Any = None) -> Any:
+        real(self)
         return xp.minimum.reduce(self, None, None, out)
 
     def where(find: Any) -> Any:

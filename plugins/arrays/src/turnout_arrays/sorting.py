@@ -39,8 +39,17 @@ def ordering(xp: Any) -> Table:
             store(xp, values, self)
             store(xp, indices, xp.zeros((), indices.dtype))
             return
-        first = (slice(None),) * (dim % len(self.shape)) + (slice(0, k),)
-        at = order(widen(xp, self), dim, largest)[first]
+        length = self.shape[dim]
+        chosen = widen(xp, self)
+        at = None
+        if 0 < k < length // 4:  # sorting all would cost more than finding the k and sorting those
+            near = slice(length - k, length) if largest else slice(0, k)
+            found = xp.argpartition(chosen, length - k if largest else k - 1, dim)
+            at = found[(slice(None),) * (dim % self.ndim) + (near,)]
+            chosen = xp.take_along_axis(chosen, at, dim)
+        first = (slice(None),) * (dim % self.ndim) + (slice(0, k),)
+        place = order(chosen, dim, largest)[first]
+        at = place if at is None else xp.take_along_axis(at, place, dim)
         store(xp, values, xp.take_along_axis(self, at, dim))
         store(xp, indices, at)
 
@@ -65,9 +74,11 @@ def searching(xp: Any) -> Table:
         where = "right" if right or side == "right" else "left"
         if len(sequence.shape) == 1:
             return store(xp, out, xp.searchsorted(sequence, values, where))
+        if not out.size:
+            return out
         rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
         found = [xp.searchsorted(row, value, where) for row, value in zip(rows, wanted, strict=True)]
-        return store(xp, out, xp.stack(found).reshape(out.shape)) if found else out
+        return store(xp, out, xp.stack(found).reshape(out.shape))
 
     def nonzero_static(self: Any, size: int, fill_value: int, out: Any) -> Any:
         found = xp.argwhere(self)[:size]
@@ -126,21 +137,21 @@ def counting(xp: Any) -> Table:
     def unique_dim(
         self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool
     ) -> tuple[Any, Any, Any]:
+        """Along a dim, inverse and counts are always given."""
         first, rows = by_rows(self, dim)
         wide = widen(xp, rows)
         order = xp.lexsort(wide.T[::-1]) if rows.shape[1] else xp.arange(len(rows))
-        places, inverse, counts = distinct(wide, order, return_inverse, return_counts)
+        places, inverse, counts = distinct(wide, order, True, True)
         return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
 
     def unique_consecutive(self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> tuple[Any, Any, Any]:
-        if dim is None:
-            first, rows = self.reshape(-1), self.reshape(-1, 1)
-        else:
+        if dim is not None:
             first, rows = by_rows(self, dim)
-        places, inverse, counts = distinct(widen(xp, rows), None, return_inverse, return_counts)
-        if dim is None:
-            return first[places], inverse.reshape(self.shape) if return_inverse else inverse, counts
-        return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+            places, inverse, counts = distinct(widen(xp, rows), None, True, True)
+            return xp.ascontiguousarray(xp.moveaxis(first[places], 0, dim)), inverse, counts
+        flat = self.reshape(-1)
+        places, inverse, counts = distinct(widen(xp, flat).reshape(-1, 1), None, return_inverse, return_counts)
+        return flat[places], inverse.reshape(self.shape) if return_inverse else inverse, counts
 
     def bincount(self: Any, weights: Any, minlength: int) -> Any:
         if len(self.shape) != 1 or self.dtype.kind not in "iu":

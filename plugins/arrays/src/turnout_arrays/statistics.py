@@ -33,9 +33,12 @@ def cumulative(xp: Any) -> Table:
         x = widen(xp, self)
         if x.dtype.kind != "c":
             return store(xp, out, xp.logaddexp.accumulate(x, dim))
-        top = xp.max(x.real, axis=dim, keepdims=True)
-        top = xp.where(xp.isfinite(top), top, 0)
-        return store(xp, out, xp.log(xp.cumsum(xp.exp(x - top), dim)) + top)
+        rows = xp.moveaxis(x.copy(), dim, 0)
+        for i in range(1, len(rows)):  # log(exp(a) + exp(b)) = b + log(1 + exp(a - b)), with b the larger
+            swap = rows[i - 1].real > rows[i].real
+            larger, smaller = xp.where(swap, rows[i - 1], rows[i]), xp.where(swap, rows[i], rows[i - 1])
+            rows[i] = larger + xp.log1p(xp.exp(smaller - larger))
+        return store(xp, out, xp.moveaxis(rows, 0, dim))
 
     def extreme(ufunc: Any) -> Any:
         def kernel(self: Any, dim: int, values: Any, indices: Any) -> None:

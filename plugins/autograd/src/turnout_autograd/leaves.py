@@ -8,7 +8,7 @@ from typing import Any
 
 from turnout.keys import TRACKED
 from turnout.state import GRAD
-from turnout.tensors import Tensor
+from turnout.tensors import Tensor, wrap
 from turnout_autograd.engine import run_hooks
 from turnout_autograd.graph import fit_to_leaf
 
@@ -59,14 +59,26 @@ def accumulate(leaf: Tensor, sink: list[Any]) -> None:
         have = extra.get("grad")
         if have is None:
             # 3: the sink, the local name, and the argument of getrefcount.
-            if grad.storage is None and not grad.gmask and getrefcount(grad) <= 3 and _same_layout(grad, leaf):
-                extra["grad"] = grad
+            if not grad.gmask and getrefcount(grad) <= 3 and _alone(grad) and _same_layout(grad, leaf):
+                extra["grad"] = grad if grad.storage is None else wrap(grad.array, grad.device)
             else:
                 extra["grad"] = laid_out(grad, leaf)
         elif GRAD.get()[0]:
             extra["grad"] = have + grad
         else:
             have.add_(grad)
+
+
+def _alone(grad: Tensor) -> bool:
+    """Whether no tensor that anybody can reach shares the gradient's memory. It may be a view whose base only the view holds."""
+    storage = grad.storage
+    if storage is None:
+        return True
+    view = grad.view_of
+    # 3: the local name, the argument of getrefcount, and the slot of `grad`, or for the base that of the record.
+    if view is None:
+        return getrefcount(storage) <= 3
+    return getrefcount(view) <= 3 and getrefcount(view.base) <= 2 and getrefcount(storage) <= 4
 
 
 def _same_layout(grad: Tensor, leaf: Tensor) -> bool:

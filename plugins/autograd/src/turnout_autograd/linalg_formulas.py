@@ -19,7 +19,6 @@ linalg_inv_ex = _call("linalg_inv_ex")
 _cat = _call("cat")
 _eye = _call("eye")
 _arange = _call("arange.start")
-_diag = _call("diag_embed")
 _real = _call("real")
 _imag = _call("imag")
 _complex = _call("complex")
@@ -36,6 +35,29 @@ _c2c = _call("_fft_c2c")
 _r2c = _call("_fft_r2c")
 
 
+Geometry = tuple[Ints, Ints, int]
+
+
+def _by_columns(geometry: Geometry) -> bool:
+    """Whether a matrix lies in memory column by column, as a transposed weight does."""
+    (rows, columns), strides, _ = geometry
+    return strides == (1, rows) and columns > 1
+
+
+def mm_self_grad(grad: Tensor, mat2: Tensor, geometry: Geometry) -> Tensor:
+    """grad mat2^H, computed in the memory order of the matrix that it is the gradient of: a leaf then needs no copy."""
+    if _by_columns(geometry):
+        return conj(mat2).mm(grad.t()).t()
+    return grad.mm(conj(mat2).t())
+
+
+def mm_mat2_grad(grad: Tensor, self: Tensor, geometry: Geometry) -> Tensor:
+    """self^H grad, likewise."""
+    if _by_columns(geometry):
+        return grad.t().mm(conj(self)).t()
+    return conj(self).t().mm(grad)
+
+
 def adjoint(x: Tensor) -> Tensor:
     """The conjugate transpose."""
     return conj(x.transpose(-2, -1))
@@ -45,9 +67,16 @@ def _identity(like: Tensor) -> Tensor:
     return _eye(like.shape[-1], dtype=like.dtype, device=like.device)
 
 
+def _diag(x: Tensor) -> Tensor:
+    """Diagonal matrices."""
+    wide = x.unsqueeze(-1)
+    one = _eye(x.shape[-1], dtype=x.dtype.to_real(), device=x.device) == 1
+    return _where(one, wide, wide.new_zeros(()))
+
+
 def _off_diagonal(x: Tensor) -> Tensor:
     """Zeros on the diagonal."""
-    return x - _diag(x.diagonal(0, -2, -1))
+    return x.tril(-1) + x.triu(1)
 
 
 def _divided(x: Tensor, values: Tensor, dtype: Any) -> Tensor:
@@ -76,14 +105,12 @@ def matrix_exp_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 
 def cholesky_grad(grad: Tensor, L: Tensor, upper: bool) -> Tensor:
-    """The Hermitian part of L^-H T L^-1, where T is the lower triangle of L^H g, its diagonal halved."""
+    """L^-H T L^-1, where T is half of the lower triangle of L^H g and of its mirror image."""
     if upper:
         L, grad = adjoint(L), adjoint(grad)
-    T = adjoint(L).matmul(grad).tril()
-    T = T - _diag(T.diagonal(0, -2, -1)) * 0.5
-    left = _solve_triangular(adjoint(L), T, upper=True)
-    whole = _solve_triangular(L, left, upper=False, left=False)
-    return (whole + adjoint(whole)) * 0.5
+    inner = adjoint(L).matmul(grad)
+    T = (inner.tril() + adjoint(inner.tril(-1))) * 0.5
+    return _solve_triangular(L, _solve_triangular(adjoint(L), T, upper=True), upper=False, left=False)
 
 
 def _lower_solved(L: Tensor, x: Tensor) -> Tensor:
@@ -124,7 +151,7 @@ def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
 
 def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
     """The two triangles side by side."""
-    gL, gU = grads[1], grads[2]
+    gL, gU = grads
     m, n = shape[-2:]
     parts = []
     if gL is not None:

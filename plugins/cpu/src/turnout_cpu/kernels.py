@@ -9,7 +9,7 @@ import numpy as np
 import turnout_arrays
 from turnout.native.wrappers import ALWAYS, SAME, Row
 from turnout_arrays.numbers import with_numbers
-from turnout_cpu import lapack, special
+from turnout_cpu import lapack, rows, special
 from turnout_cpu.pool import LARGE, Pool
 
 
@@ -17,7 +17,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
     """Operator -> kernel."""
     shared = turnout_arrays.kernels(np) | lapack.kernels() | special.kernels()
     # fmt: off
-    return shared | {
+    return shared | rows.kernels(pool, shared) | {
         "add.out":  scaled(pool, np.add, shared["add.out"].fn),
         "sub.out":  scaled(pool, np.subtract, shared["sub.out"].fn),
         "mul.out":  binary(pool, np.multiply),
@@ -36,7 +36,7 @@ def scaled(pool: Pool, ufunc: Any, general: Any) -> Row:
     """A sum with `alpha`; 1, the usual one, goes to the ufunc at once."""
 
     def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if alpha != 1:
+        if alpha != 1 or alpha is True:
             return general(self, other, alpha, out)
         try:
             if self.size > LARGE:
@@ -86,4 +86,4 @@ def unary(pool: Pool, ufunc: Any) -> Row:
 def _row(kernel: Any, ufunc: Any) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
-    return Row(kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE)
+    return Row(kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE, bools=ufunc is not np.subtract)

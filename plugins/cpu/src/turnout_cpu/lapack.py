@@ -12,7 +12,7 @@ import numpy as np
 
 from turnout.errors import LinAlgError
 from turnout_arrays.decompositions import failed
-from turnout_arrays.numbers import store, widen
+from turnout_arrays.numbers import store
 
 Index = tuple[int, ...]
 
@@ -115,8 +115,8 @@ def solve_triangular(self: Any, B: Any, upper: bool, left: bool, unitriangular: 
 
 
 def matrix_exp(self: Any, out: Any) -> None:
-    """Scaling and squaring."""
+    """Scaling and squaring, in double precision: the squares of a float32 matrix lose two digits."""
     from scipy.linalg import expm
 
     if self.size:
-        store(np, out, expm(widen(np, self)))
+        store(np, out, expm(self.astype(np.complex128 if self.dtype.kind == "c" else np.float64)))

@@ -1,15 +1,16 @@
-"""Threads for element-wise work on large arrays: NumPy releases the interpreter's lock inside a ufunc.
+"""Threads for work on large arrays: NumPy releases the interpreter's lock inside a ufunc, a reduction and a sort.
 
-An operation is cut into equal pieces of flat memory, one per thread; the caller's thread takes the first. What runs
-inside a piece is never cut again, so nested use cannot wait for itself.
+Element-wise work is cut into equal pieces of flat memory, one per thread (`apply`); `rows` cuts reductions. The caller's thread
+takes the first piece. What runs inside a piece is never cut again, so nested use cannot wait for itself.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ LARGE = 1 << 19
 
 
 class Pool:
-    """Runs a ufunc on several threads. `threads()` says how many: 0 is one per core, 1 none but the caller's."""
+    """Runs work on several threads. `threads()` says how many: 0 is one per core, 1 none but the caller's."""
 
     def __init__(self, threads: Callable[[], int]) -> None:
         self._threads = threads
@@ -65,29 +66,36 @@ class Pool:
         for start in range(0, target.size, step):
             part = slice(start, start + step)
             pieces.append(([v[part] if getattr(v, "shape", ()) else v for v in flat], target[part]))
-        executor = self._started(threads - 1)
-        # Each piece gets the caller's context: NumPy keeps its error state there.
+        return out if self.run([partial(ufunc, *inputs, target) for inputs, target in pieces]) else None
+
+    def run(self, tasks: Sequence[Callable[[], Any]]) -> bool:
+        """Run each task on a thread, the first on the caller's; False, with some done and some not, when there are no threads.
+
+        Raises what the first failing task raises, after all have ended.
+        """
+        executor = self._started(len(tasks) - 1)
+        # Each task gets the caller's context: NumPy keeps its error state there.
         waiting = []
         try:
-            for piece in pieces[1:]:
-                waiting.append(executor.submit(copy_context().run, self._piece, ufunc, *piece))
-            self._piece(ufunc, *pieces[0])
+            for task in tasks[1:]:
+                waiting.append(executor.submit(copy_context().run, self._inside, task))
+            self._inside(tasks[0])
         except RuntimeError as error:
-            if len(waiting) == len(pieces) - 1:
+            if len(waiting) == len(tasks) - 1:
                 raise
             del error  # the executor takes no more work: the interpreter ends, or the plugin was deactivated meanwhile
-            return None
+            return False
         finally:
             problems = [future.exception() for future in waiting]
         for problem in problems:
             if problem is not None:
                 raise problem
-        return out
+        return True
 
-    def _piece(self, ufunc: Any, inputs: list[Any], target: Any) -> None:
+    def _inside(self, task: Callable[[], Any]) -> None:
         self._local.inside = True
         try:
-            ufunc(*inputs, target)
+            task()
         finally:
             self._local.inside = False
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from turnout.dtypes import FLOAT, int64
+from turnout.dtypes import int64
 from turnout.native.wrappers import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import copy

@@ -14,8 +14,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, out_tuple, packet, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_add = packet('aten', 'add')
@@ -2247,10 +2250,14 @@ def op_as_strided_scatter__out(self, src, size, stride, storage_offset=None, *, 
     return kernel(ks, self, src, size, stride, storage_offset, out)
 
 
-def abs(input, *, out=None):
+def abs(input=MISSING, **more):
     """aten::abs, aten::abs.out"""
-    if out is not None:
-        return op_abs__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return abs(**first_names(abs, more, {'input': input}), out=out)
+        if out is not None:
+            return op_abs__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2263,8 +2270,10 @@ def abs(input, *, out=None):
     return kernel(ks, input)
 
 
-def abs_(input):
+def abs_(input=MISSING, **more):
     """aten::abs_"""
+    if more:
+        return abs_(**first_names(abs_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2277,10 +2286,14 @@ def abs_(input):
     return kernel(ks, input)
 
 
-def absolute(input, *, out=None):
+def absolute(input=MISSING, **more):
     """aten::absolute, aten::absolute.out"""
-    if out is not None:
-        return op_absolute__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return absolute(**first_names(absolute, more, {'input': input}), out=out)
+        if out is not None:
+            return op_absolute__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2293,10 +2306,14 @@ def absolute(input, *, out=None):
     return kernel(ks, input)
 
 
-def acos(input, *, out=None):
+def acos(input=MISSING, **more):
     """aten::acos, aten::acos.out"""
-    if out is not None:
-        return op_acos__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return acos(**first_names(acos, more, {'input': input}), out=out)
+        if out is not None:
+            return op_acos__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2309,8 +2326,10 @@ def acos(input, *, out=None):
     return kernel(ks, input)
 
 
-def acos_(input):
+def acos_(input=MISSING, **more):
     """aten::acos_"""
+    if more:
+        return acos_(**first_names(acos_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2323,10 +2342,14 @@ def acos_(input):
     return kernel(ks, input)
 
 
-def acosh(input, *, out=None):
+def acosh(input=MISSING, **more):
     """aten::acosh, aten::acosh.out"""
-    if out is not None:
-        return op_acosh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return acosh(**first_names(acosh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_acosh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2339,8 +2362,10 @@ def acosh(input, *, out=None):
     return kernel(ks, input)
 
 
-def acosh_(input):
+def acosh_(input=MISSING, **more):
     """aten::acosh_"""
+    if more:
+        return acosh_(**first_names(acosh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2353,10 +2378,14 @@ def acosh_(input):
     return kernel(ks, input)
 
 
-def adaptive_avg_pool1d(input, output_size, *, out=None):
+def adaptive_avg_pool1d(input=MISSING, output_size=MISSING, **more):
     """aten::adaptive_avg_pool1d, aten::adaptive_avg_pool1d.out"""
-    if out is not None:
-        return op_adaptive_avg_pool1d__out(input, output_size, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return adaptive_avg_pool1d(**first_names(adaptive_avg_pool1d, more, {'input': input, 'output_size': output_size}), out=out)
+        if out is not None:
+            return op_adaptive_avg_pool1d__out(input, output_size, out=out)
     output_size = as_ints('aten::adaptive_avg_pool1d', 'output_size', output_size, 1)
     state = DISPATCH()
     try:
@@ -2370,8 +2399,10 @@ def adaptive_avg_pool1d(input, output_size, *, out=None):
     return kernel(ks, input, output_size)
 
 
-def adaptive_max_pool1d(input, output_size):
+def adaptive_max_pool1d(input=MISSING, output_size=MISSING, **more):
     """aten::adaptive_max_pool1d"""
+    if more:
+        return adaptive_max_pool1d(**first_names(adaptive_max_pool1d, more, {'input': input, 'output_size': output_size}))
     output_size = as_ints('aten::adaptive_max_pool1d', 'output_size', output_size, 1)
     state = DISPATCH()
     try:
@@ -2385,11 +2416,13 @@ def adaptive_max_pool1d(input, output_size):
     return kernel(ks, input, output_size)
 
 
-def add(input, other, *args, **kwargs):
+def add(input=MISSING, other=MISSING, *args, **kwargs):
     """aten::add.Tensor, aten::add.Scalar, aten::add.out, aten::add.Scalar_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_add, ('self', 'other'), (input, other,), args, kwargs)
         return P_add(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -2403,10 +2436,14 @@ def add(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def addbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, **more):
     """aten::addbmm, aten::addbmm.out"""
-    if out is not None:
-        return op_addbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addbmm(**first_names(addbmm, more, {'input': input, 'batch1': batch1, 'batch2': batch2, 'beta': beta, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_addbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addbmm', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addbmm', 'alpha', alpha)
     state = DISPATCH()
@@ -2421,10 +2458,14 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     return kernel(ks, input, batch1, batch2, beta, alpha)
 
 
-def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+def addcdiv(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, **more):
     """aten::addcdiv, aten::addcdiv.out"""
-    if out is not None:
-        return op_addcdiv__out(input, tensor1, tensor2, value=value, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addcdiv(**first_names(addcdiv, more, {'input': input, 'tensor1': tensor1, 'tensor2': tensor2, 'value': value}), out=out)
+        if out is not None:
+            return op_addcdiv__out(input, tensor1, tensor2, value=value, out=out)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcdiv', 'value', value)
     state = DISPATCH()
     try:
@@ -2438,10 +2479,14 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     return kernel(ks, input, tensor1, tensor2, value)
 
 
-def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+def addcmul(input=MISSING, tensor1=MISSING, tensor2=MISSING, *, value=1, **more):
     """aten::addcmul, aten::addcmul.out"""
-    if out is not None:
-        return op_addcmul__out(input, tensor1, tensor2, value=value, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addcmul(**first_names(addcmul, more, {'input': input, 'tensor1': tensor1, 'tensor2': tensor2, 'value': value}), out=out)
+        if out is not None:
+            return op_addcmul__out(input, tensor1, tensor2, value=value, out=out)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::addcmul', 'value', value)
     state = DISPATCH()
     try:
@@ -2455,10 +2500,14 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     return kernel(ks, input, tensor1, tensor2, value)
 
 
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+def addmm(input=MISSING, mat1=MISSING, mat2=MISSING, *, beta=1, alpha=1, **more):
     """aten::addmm, aten::addmm.out"""
-    if out is not None:
-        return op_addmm__out(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addmm(**first_names(addmm, more, {'input': input, 'mat1': mat1, 'mat2': mat2, 'beta': beta, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_addmm__out(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmm', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmm', 'alpha', alpha)
     state = DISPATCH()
@@ -2473,10 +2522,14 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     return kernel(ks, input, mat1, mat2, beta, alpha)
 
 
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+def addmv(input=MISSING, mat=MISSING, vec=MISSING, *, beta=1, alpha=1, **more):
     """aten::addmv, aten::addmv.out"""
-    if out is not None:
-        return op_addmv__out(input, mat, vec, beta=beta, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addmv(**first_names(addmv, more, {'input': input, 'mat': mat, 'vec': vec, 'beta': beta, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_addmv__out(input, mat, vec, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv', 'alpha', alpha)
     state = DISPATCH()
@@ -2491,8 +2544,10 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     return kernel(ks, input, mat, vec, beta, alpha)
 
 
-def addmv_(input, mat, vec, *, beta=1, alpha=1):
+def addmv_(input=MISSING, mat=MISSING, vec=MISSING, *, beta=1, alpha=1, **more):
     """aten::addmv_"""
+    if more:
+        return addmv_(**first_names(addmv_, more, {'input': input, 'mat': mat, 'vec': vec, 'beta': beta, 'alpha': alpha}))
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addmv_', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addmv_', 'alpha', alpha)
     state = DISPATCH()
@@ -2507,10 +2562,14 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
     return kernel(ks, input, mat, vec, beta, alpha)
 
 
-def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+def addr(input=MISSING, vec1=MISSING, vec2=MISSING, *, beta=1, alpha=1, **more):
     """aten::addr, aten::addr.out"""
-    if out is not None:
-        return op_addr__out(input, vec1, vec2, beta=beta, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return addr(**first_names(addr, more, {'input': input, 'vec1': vec1, 'vec2': vec2, 'beta': beta, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_addr__out(input, vec1, vec2, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::addr', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::addr', 'alpha', alpha)
     state = DISPATCH()
@@ -2525,8 +2584,10 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     return kernel(ks, input, vec1, vec2, beta, alpha)
 
 
-def adjoint(input):
+def adjoint(input=MISSING, **more):
     """aten::adjoint"""
+    if more:
+        return adjoint(**first_names(adjoint, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2557,8 +2618,10 @@ def affine_grid_generator(theta, size, align_corners, *, out=None):
     return kernel(ks, theta, size, align_corners)
 
 
-def alias(input):
+def alias(input=MISSING, **more):
     """aten::alias"""
+    if more:
+        return alias(**first_names(alias, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2571,10 +2634,14 @@ def alias(input):
     return kernel(ks, input)
 
 
-def alias_copy(input, *, out=None):
+def alias_copy(input=MISSING, **more):
     """aten::alias_copy, aten::alias_copy.out"""
-    if out is not None:
-        return op_alias_copy__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return alias_copy(**first_names(alias_copy, more, {'input': input}), out=out)
+        if out is not None:
+            return op_alias_copy__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2587,11 +2654,13 @@ def alias_copy(input, *, out=None):
     return kernel(ks, input)
 
 
-def all(input, *args, **kwargs):
+def all(input=MISSING, *args, **kwargs):
     """aten::all, aten::all.dim, aten::all.dims, aten::all.all_out, aten::all.out, aten::all.dims_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_all, ('self',), (input,), args, kwargs)
         return P_all(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -2605,8 +2674,10 @@ def all(input, *args, **kwargs):
     return kernel(ks, input)
 
 
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=False, **more):
     """aten::allclose"""
+    if more:
+        return allclose(**first_names(allclose, more, {'input': input, 'other': other, 'rtol': rtol, 'atol': atol, 'equal_nan': equal_nan}))
     if rtol.__class__ is not float: rtol = as_float('aten::allclose', 'rtol', rtol)
     if atol.__class__ is not float: atol = as_float('aten::allclose', 'atol', atol)
     if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
@@ -2622,8 +2693,10 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return kernel(ks, input, other, rtol, atol, equal_nan)
 
 
-def alpha_dropout(input, p, train):
+def alpha_dropout(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::alpha_dropout"""
+    if more:
+        return alpha_dropout(**first_names(alpha_dropout, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::alpha_dropout', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::alpha_dropout', 'train', train)
     state = DISPATCH()
@@ -2638,8 +2711,10 @@ def alpha_dropout(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def alpha_dropout_(input, p, train):
+def alpha_dropout_(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::alpha_dropout_"""
+    if more:
+        return alpha_dropout_(**first_names(alpha_dropout_, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::alpha_dropout_', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::alpha_dropout_', 'train', train)
     state = DISPATCH()
@@ -2654,10 +2729,14 @@ def alpha_dropout_(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def amax(input, dim=(), keepdim=False, *, out=None):
+def amax(input=MISSING, dim=(), keepdim=False, **more):
     """aten::amax, aten::amax.out"""
-    if out is not None:
-        return op_amax__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return amax(**first_names(amax, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_amax__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::amax', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amax', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2672,10 +2751,14 @@ def amax(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def amin(input, dim=(), keepdim=False, *, out=None):
+def amin(input=MISSING, dim=(), keepdim=False, **more):
     """aten::amin, aten::amin.out"""
-    if out is not None:
-        return op_amin__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return amin(**first_names(amin, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_amin__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::amin', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::amin', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2690,11 +2773,15 @@ def amin(input, dim=(), keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def aminmax(input, *, dim=None, keepdim=False, out=None):
+def aminmax(input=MISSING, *, dim=None, keepdim=False, **more):
     """aten::aminmax, aten::aminmax.out"""
-    if out is not None:
-        min, max = out_tuple('aten::aminmax.out', out, 2)
-        return new_tuple(R_aminmax, op_aminmax__out(input, dim=dim, keepdim=keepdim, min=min, max=max))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_aminmax, aminmax(**first_names(aminmax, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out))
+        if out is not None:
+            min, max = out_tuple('aten::aminmax.out', out, 2)
+            return new_tuple(R_aminmax, op_aminmax__out(input, dim=dim, keepdim=keepdim, min=min, max=max))
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2709,10 +2796,14 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
     return new_tuple(R_aminmax, kernel(ks, input, dim, keepdim))
 
 
-def angle(input, *, out=None):
+def angle(input=MISSING, **more):
     """aten::angle, aten::angle.out"""
-    if out is not None:
-        return op_angle__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return angle(**first_names(angle, more, {'input': input}), out=out)
+        if out is not None:
+            return op_angle__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2725,11 +2816,13 @@ def angle(input, *, out=None):
     return kernel(ks, input)
 
 
-def any(input, *args, **kwargs):
+def any(input=MISSING, *args, **kwargs):
     """aten::any, aten::any.dim, aten::any.dims, aten::any.all_out, aten::any.out, aten::any.dims_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_any, ('self',), (input,), args, kwargs)
         return P_any(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -2752,10 +2845,14 @@ def arange(*args, **kwargs):
     return P_arange(*args, **kwargs)
 
 
-def arccos(input, *, out=None):
+def arccos(input=MISSING, **more):
     """aten::arccos, aten::arccos.out"""
-    if out is not None:
-        return op_arccos__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return arccos(**first_names(arccos, more, {'input': input}), out=out)
+        if out is not None:
+            return op_arccos__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2768,8 +2865,10 @@ def arccos(input, *, out=None):
     return kernel(ks, input)
 
 
-def arccos_(input):
+def arccos_(input=MISSING, **more):
     """aten::arccos_"""
+    if more:
+        return arccos_(**first_names(arccos_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2782,10 +2881,14 @@ def arccos_(input):
     return kernel(ks, input)
 
 
-def arccosh(input, *, out=None):
+def arccosh(input=MISSING, **more):
     """aten::arccosh, aten::arccosh.out"""
-    if out is not None:
-        return op_arccosh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return arccosh(**first_names(arccosh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_arccosh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2798,8 +2901,10 @@ def arccosh(input, *, out=None):
     return kernel(ks, input)
 
 
-def arccosh_(input):
+def arccosh_(input=MISSING, **more):
     """aten::arccosh_"""
+    if more:
+        return arccosh_(**first_names(arccosh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2812,10 +2917,14 @@ def arccosh_(input):
     return kernel(ks, input)
 
 
-def arcsin(input, *, out=None):
+def arcsin(input=MISSING, **more):
     """aten::arcsin, aten::arcsin.out"""
-    if out is not None:
-        return op_arcsin__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return arcsin(**first_names(arcsin, more, {'input': input}), out=out)
+        if out is not None:
+            return op_arcsin__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2828,8 +2937,10 @@ def arcsin(input, *, out=None):
     return kernel(ks, input)
 
 
-def arcsin_(input):
+def arcsin_(input=MISSING, **more):
     """aten::arcsin_"""
+    if more:
+        return arcsin_(**first_names(arcsin_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2842,10 +2953,14 @@ def arcsin_(input):
     return kernel(ks, input)
 
 
-def arcsinh(input, *, out=None):
+def arcsinh(input=MISSING, **more):
     """aten::arcsinh, aten::arcsinh.out"""
-    if out is not None:
-        return op_arcsinh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return arcsinh(**first_names(arcsinh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_arcsinh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2858,8 +2973,10 @@ def arcsinh(input, *, out=None):
     return kernel(ks, input)
 
 
-def arcsinh_(input):
+def arcsinh_(input=MISSING, **more):
     """aten::arcsinh_"""
+    if more:
+        return arcsinh_(**first_names(arcsinh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2872,10 +2989,14 @@ def arcsinh_(input):
     return kernel(ks, input)
 
 
-def arctan(input, *, out=None):
+def arctan(input=MISSING, **more):
     """aten::arctan, aten::arctan.out"""
-    if out is not None:
-        return op_arctan__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return arctan(**first_names(arctan, more, {'input': input}), out=out)
+        if out is not None:
+            return op_arctan__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2888,10 +3009,14 @@ def arctan(input, *, out=None):
     return kernel(ks, input)
 
 
-def arctan2(input, other, *, out=None):
+def arctan2(input=MISSING, other=MISSING, **more):
     """aten::arctan2, aten::arctan2.out"""
-    if out is not None:
-        return op_arctan2__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return arctan2(**first_names(arctan2, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_arctan2__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2904,8 +3029,10 @@ def arctan2(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def arctan_(input):
+def arctan_(input=MISSING, **more):
     """aten::arctan_"""
+    if more:
+        return arctan_(**first_names(arctan_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2918,10 +3045,14 @@ def arctan_(input):
     return kernel(ks, input)
 
 
-def arctanh(input, *, out=None):
+def arctanh(input=MISSING, **more):
     """aten::arctanh, aten::arctanh.out"""
-    if out is not None:
-        return op_arctanh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return arctanh(**first_names(arctanh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_arctanh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2934,8 +3065,10 @@ def arctanh(input, *, out=None):
     return kernel(ks, input)
 
 
-def arctanh_(input):
+def arctanh_(input=MISSING, **more):
     """aten::arctanh_"""
+    if more:
+        return arctanh_(**first_names(arctanh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2948,10 +3081,14 @@ def arctanh_(input):
     return kernel(ks, input)
 
 
-def argmax(input, dim=None, keepdim=False, *, out=None):
+def argmax(input=MISSING, dim=None, keepdim=False, **more):
     """aten::argmax, aten::argmax.out"""
-    if out is not None:
-        return op_argmax__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return argmax(**first_names(argmax, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_argmax__out(input, dim, keepdim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmax', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmax', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2966,10 +3103,14 @@ def argmax(input, dim=None, keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def argmin(input, dim=None, keepdim=False, *, out=None):
+def argmin(input=MISSING, dim=None, keepdim=False, **more):
     """aten::argmin, aten::argmin.out"""
-    if out is not None:
-        return op_argmin__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return argmin(**first_names(argmin, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_argmin__out(input, dim, keepdim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmin', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmin', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2987,15 +3128,17 @@ def argmin(input, dim=None, keepdim=False, *, out=None):
 def argsort(*args, **kwargs):
     """aten::argsort, aten::argsort.stable, aten::argsort.stable_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_argsort, (), (), args, kwargs)
     return P_argsort(*args, **kwargs)
 
 
-def argwhere(input):
+def argwhere(input=MISSING, **more):
     """aten::argwhere"""
+    if more:
+        return argwhere(**first_names(argwhere, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3008,8 +3151,10 @@ def argwhere(input):
     return kernel(ks, input)
 
 
-def as_strided(input, size, stride, storage_offset=None):
+def as_strided(input=MISSING, size=MISSING, stride=MISSING, storage_offset=None, **more):
     """aten::as_strided"""
+    if more:
+        return as_strided(**first_names(as_strided, more, {'input': input, 'size': size, 'stride': stride, 'storage_offset': storage_offset}))
     size = as_ints('aten::as_strided', 'size', size)
     stride = as_ints('aten::as_strided', 'stride', stride)
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided', 'storage_offset', storage_offset)
@@ -3025,8 +3170,10 @@ def as_strided(input, size, stride, storage_offset=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
-def as_strided_(input, size, stride, storage_offset=None):
+def as_strided_(input=MISSING, size=MISSING, stride=MISSING, storage_offset=None, **more):
     """aten::as_strided_"""
+    if more:
+        return as_strided_(**first_names(as_strided_, more, {'input': input, 'size': size, 'stride': stride, 'storage_offset': storage_offset}))
     size = as_ints('aten::as_strided_', 'size', size)
     stride = as_ints('aten::as_strided_', 'stride', stride)
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_', 'storage_offset', storage_offset)
@@ -3042,10 +3189,14 @@ def as_strided_(input, size, stride, storage_offset=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
-def as_strided_copy(input, size, stride, storage_offset=None, *, out=None):
+def as_strided_copy(input=MISSING, size=MISSING, stride=MISSING, storage_offset=None, **more):
     """aten::as_strided_copy, aten::as_strided_copy.out"""
-    if out is not None:
-        return op_as_strided_copy__out(input, size, stride, storage_offset, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return as_strided_copy(**first_names(as_strided_copy, more, {'input': input, 'size': size, 'stride': stride, 'storage_offset': storage_offset}), out=out)
+        if out is not None:
+            return op_as_strided_copy__out(input, size, stride, storage_offset, out=out)
     size = as_ints('aten::as_strided_copy', 'size', size)
     stride = as_ints('aten::as_strided_copy', 'stride', stride)
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_copy', 'storage_offset', storage_offset)
@@ -3061,10 +3212,14 @@ def as_strided_copy(input, size, stride, storage_offset=None, *, out=None):
     return kernel(ks, input, size, stride, storage_offset)
 
 
-def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
+def as_strided_scatter(input=MISSING, src=MISSING, size=MISSING, stride=MISSING, storage_offset=None, **more):
     """aten::as_strided_scatter, aten::as_strided_scatter.out"""
-    if out is not None:
-        return op_as_strided_scatter__out(input, src, size, stride, storage_offset, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return as_strided_scatter(**first_names(as_strided_scatter, more, {'input': input, 'src': src, 'size': size, 'stride': stride, 'storage_offset': storage_offset}), out=out)
+        if out is not None:
+            return op_as_strided_scatter__out(input, src, size, stride, storage_offset, out=out)
     size = as_ints('aten::as_strided_scatter', 'size', size)
     stride = as_ints('aten::as_strided_scatter', 'stride', stride)
     if storage_offset is not None and storage_offset.__class__ is not int: storage_offset = as_int('aten::as_strided_scatter', 'storage_offset', storage_offset)
@@ -3080,10 +3235,14 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
     return kernel(ks, input, src, size, stride, storage_offset)
 
 
-def asin(input, *, out=None):
+def asin(input=MISSING, **more):
     """aten::asin, aten::asin.out"""
-    if out is not None:
-        return op_asin__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return asin(**first_names(asin, more, {'input': input}), out=out)
+        if out is not None:
+            return op_asin__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3096,8 +3255,10 @@ def asin(input, *, out=None):
     return kernel(ks, input)
 
 
-def asin_(input):
+def asin_(input=MISSING, **more):
     """aten::asin_"""
+    if more:
+        return asin_(**first_names(asin_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3110,10 +3271,14 @@ def asin_(input):
     return kernel(ks, input)
 
 
-def asinh(input, *, out=None):
+def asinh(input=MISSING, **more):
     """aten::asinh, aten::asinh.out"""
-    if out is not None:
-        return op_asinh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return asinh(**first_names(asinh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_asinh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3126,8 +3291,10 @@ def asinh(input, *, out=None):
     return kernel(ks, input)
 
 
-def asinh_(input):
+def asinh_(input=MISSING, **more):
     """aten::asinh_"""
+    if more:
+        return asinh_(**first_names(asinh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3140,10 +3307,14 @@ def asinh_(input):
     return kernel(ks, input)
 
 
-def atan(input, *, out=None):
+def atan(input=MISSING, **more):
     """aten::atan, aten::atan.out"""
-    if out is not None:
-        return op_atan__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return atan(**first_names(atan, more, {'input': input}), out=out)
+        if out is not None:
+            return op_atan__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3156,10 +3327,14 @@ def atan(input, *, out=None):
     return kernel(ks, input)
 
 
-def atan2(input, other, *, out=None):
+def atan2(input=MISSING, other=MISSING, **more):
     """aten::atan2, aten::atan2.out"""
-    if out is not None:
-        return op_atan2__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return atan2(**first_names(atan2, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_atan2__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -3172,8 +3347,10 @@ def atan2(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def atan_(input):
+def atan_(input=MISSING, **more):
     """aten::atan_"""
+    if more:
+        return atan_(**first_names(atan_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3186,10 +3363,14 @@ def atan_(input):
     return kernel(ks, input)
 
 
-def atanh(input, *, out=None):
+def atanh(input=MISSING, **more):
     """aten::atanh, aten::atanh.out"""
-    if out is not None:
-        return op_atanh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return atanh(**first_names(atanh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_atanh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3202,8 +3383,10 @@ def atanh(input, *, out=None):
     return kernel(ks, input)
 
 
-def atanh_(input):
+def atanh_(input=MISSING, **more):
     """aten::atanh_"""
+    if more:
+        return atanh_(**first_names(atanh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3219,31 +3402,35 @@ def atanh_(input):
 def atleast_1d(*args, **kwargs):
     """aten::atleast_1d, aten::atleast_1d.Sequence"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_atleast_1d, (), (), args, kwargs)
     return P_atleast_1d(*args, **kwargs)
 
 
 def atleast_2d(*args, **kwargs):
     """aten::atleast_2d, aten::atleast_2d.Sequence"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_atleast_2d, (), (), args, kwargs)
     return P_atleast_2d(*args, **kwargs)
 
 
 def atleast_3d(*args, **kwargs):
     """aten::atleast_3d, aten::atleast_3d.Sequence"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_atleast_3d, (), (), args, kwargs)
     return P_atleast_3d(*args, **kwargs)
 
 
-def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, *, out=None):
+def avg_pool1d(input=MISSING, kernel_size=MISSING, stride=(), padding=(0,), ceil_mode=False, count_include_pad=True, **more):
     """aten::avg_pool1d, aten::avg_pool1d.out"""
-    if out is not None:
-        return op_avg_pool1d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return avg_pool1d(**first_names(avg_pool1d, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'ceil_mode': ceil_mode, 'count_include_pad': count_include_pad}), out=out)
+        if out is not None:
+            return op_avg_pool1d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, out=out)
     kernel_size = as_ints('aten::avg_pool1d', 'kernel_size', kernel_size, 1)
     stride = as_ints('aten::avg_pool1d', 'stride', stride, 1)
     padding = as_ints('aten::avg_pool1d', 'padding', padding, 1)
@@ -3261,10 +3448,14 @@ def avg_pool1d(input, kernel_size, stride=(), padding=(0,), ceil_mode=False, cou
     return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def adaptive_avg_pool2d(input, output_size, *, out=None):
+def adaptive_avg_pool2d(input=MISSING, output_size=MISSING, **more):
     """aten::adaptive_avg_pool2d, aten::adaptive_avg_pool2d.out"""
-    if out is not None:
-        return op_adaptive_avg_pool2d__out(input, output_size, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return adaptive_avg_pool2d(**first_names(adaptive_avg_pool2d, more, {'input': input, 'output_size': output_size}), out=out)
+        if out is not None:
+            return op_adaptive_avg_pool2d__out(input, output_size, out=out)
     output_size = as_ints('aten::adaptive_avg_pool2d', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
@@ -3278,10 +3469,14 @@ def adaptive_avg_pool2d(input, output_size, *, out=None):
     return kernel(ks, input, output_size)
 
 
-def adaptive_avg_pool3d(input, output_size, *, out=None):
+def adaptive_avg_pool3d(input=MISSING, output_size=MISSING, **more):
     """aten::adaptive_avg_pool3d, aten::adaptive_avg_pool3d.out"""
-    if out is not None:
-        return op_adaptive_avg_pool3d__out(input, output_size, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return adaptive_avg_pool3d(**first_names(adaptive_avg_pool3d, more, {'input': input, 'output_size': output_size}), out=out)
+        if out is not None:
+            return op_adaptive_avg_pool3d__out(input, output_size, out=out)
     output_size = as_ints('aten::adaptive_avg_pool3d', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
@@ -3295,11 +3490,15 @@ def adaptive_avg_pool3d(input, output_size, *, out=None):
     return kernel(ks, input, output_size)
 
 
-def adaptive_max_pool2d(input, output_size, *, out=None):
+def adaptive_max_pool2d(input=MISSING, output_size=MISSING, **more):
     """aten::adaptive_max_pool2d, aten::adaptive_max_pool2d.out"""
-    if out is not None:
-        out, indices = out_tuple('aten::adaptive_max_pool2d.out', out, 2)
-        return op_adaptive_max_pool2d__out(input, output_size, out=out, indices=indices)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return adaptive_max_pool2d(**first_names(adaptive_max_pool2d, more, {'input': input, 'output_size': output_size}), out=out)
+        if out is not None:
+            out, indices = out_tuple('aten::adaptive_max_pool2d.out', out, 2)
+            return op_adaptive_max_pool2d__out(input, output_size, out=out, indices=indices)
     output_size = as_ints('aten::adaptive_max_pool2d', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
@@ -3313,11 +3512,15 @@ def adaptive_max_pool2d(input, output_size, *, out=None):
     return kernel(ks, input, output_size)
 
 
-def adaptive_max_pool3d(input, output_size, *, out=None):
+def adaptive_max_pool3d(input=MISSING, output_size=MISSING, **more):
     """aten::adaptive_max_pool3d, aten::adaptive_max_pool3d.out"""
-    if out is not None:
-        out, indices = out_tuple('aten::adaptive_max_pool3d.out', out, 2)
-        return op_adaptive_max_pool3d__out(input, output_size, out=out, indices=indices)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return adaptive_max_pool3d(**first_names(adaptive_max_pool3d, more, {'input': input, 'output_size': output_size}), out=out)
+        if out is not None:
+            out, indices = out_tuple('aten::adaptive_max_pool3d.out', out, 2)
+            return op_adaptive_max_pool3d__out(input, output_size, out=out, indices=indices)
     output_size = as_ints('aten::adaptive_max_pool3d', 'output_size', output_size, 3)
     state = DISPATCH()
     try:
@@ -3331,10 +3534,14 @@ def adaptive_max_pool3d(input, output_size, *, out=None):
     return kernel(ks, input, output_size)
 
 
-def avg_pool2d(input, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+def avg_pool2d(input=MISSING, kernel_size=MISSING, stride=(), padding=(0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, **more):
     """aten::avg_pool2d, aten::avg_pool2d.out"""
-    if out is not None:
-        return op_avg_pool2d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return avg_pool2d(**first_names(avg_pool2d, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'ceil_mode': ceil_mode, 'count_include_pad': count_include_pad, 'divisor_override': divisor_override}), out=out)
+        if out is not None:
+            return op_avg_pool2d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
     kernel_size = as_ints('aten::avg_pool2d', 'kernel_size', kernel_size, 2)
     stride = as_ints('aten::avg_pool2d', 'stride', stride, 2)
     padding = as_ints('aten::avg_pool2d', 'padding', padding, 2)
@@ -3353,10 +3560,14 @@ def avg_pool2d(input, kernel_size, stride=(), padding=(0, 0), ceil_mode=False, c
     return kernel(ks, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-def avg_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+def avg_pool3d(input=MISSING, kernel_size=MISSING, stride=(), padding=(0, 0, 0), ceil_mode=False, count_include_pad=True, divisor_override=None, **more):
     """aten::avg_pool3d, aten::avg_pool3d.out"""
-    if out is not None:
-        return op_avg_pool3d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return avg_pool3d(**first_names(avg_pool3d, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'ceil_mode': ceil_mode, 'count_include_pad': count_include_pad, 'divisor_override': divisor_override}), out=out)
+        if out is not None:
+            return op_avg_pool3d__out(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, out=out)
     kernel_size = as_ints('aten::avg_pool3d', 'kernel_size', kernel_size, 3)
     stride = as_ints('aten::avg_pool3d', 'stride', stride, 3)
     padding = as_ints('aten::avg_pool3d', 'padding', padding, 3)
@@ -3394,8 +3605,10 @@ class methods:
 
     acosh_ = op_acosh_
 
-    def add(self, other, *args, **kwargs):
+    def add(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_add, ('self', 'other'), (self, other,), args, kwargs)
             return P_add(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3408,8 +3621,10 @@ class methods:
             return P_add(self, other)
         return kernel(ks, self, other, 1)
 
-    def add_(self, other, *args, **kwargs):
+    def add_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_add_, ('self', 'other'), (self, other,), args, kwargs)
             return P_add_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3454,6 +3669,8 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_all, ('self',), (self,), args, kwargs)
             return P_all(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3466,19 +3683,40 @@ class methods:
             return P_all(self)
         return kernel(ks, self)
 
-    allclose = op_allclose
+    def allclose(self, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=False, **more):
+        if more:
+            return self.allclose(**first_names(methods.allclose, more, {'other': other, 'rtol': rtol, 'atol': atol, 'equal_nan': equal_nan}))
+        if rtol.__class__ is not float: rtol = as_float('aten::allclose', 'rtol', rtol)
+        if atol.__class__ is not float: atol = as_float('aten::allclose', 'atol', atol)
+        if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::allclose', 'equal_nan', equal_nan)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_allclose[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::allclose', (self, other, rtol, atol, equal_nan))
+        return kernel(ks, self, other, rtol, atol, equal_nan)
 
     def amax(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_amax, ('self',), (self,), args, kwargs)
         return P_amax(self, *args, **kwargs)
 
     def amin(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_amin, ('self',), (self,), args, kwargs)
         return P_amin(self, *args, **kwargs)
 
-    def aminmax(self, *, dim=None, keepdim=False):
+    def aminmax(self, *, dim=None, keepdim=False, **more):
+        if more:
+            return new_tuple(R_aminmax, self.aminmax(**first_names(methods.aminmax, more, {'dim': dim, 'keepdim': keepdim})))
         if dim is not None and dim.__class__ is not int: dim = as_int('aten::aminmax', 'dim', dim)
         if keepdim.__class__ is not bool: keepdim = as_bool('aten::aminmax', 'keepdim', keepdim)
         state = DISPATCH()
@@ -3498,6 +3736,8 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_any, ('self',), (self,), args, kwargs)
             return P_any(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3528,9 +3768,33 @@ class methods:
 
     arctan = op_arctan
 
-    arctan2 = op_arctan2
+    def arctan2(self, other=MISSING, **more):
+        if more:
+            return self.arctan2(**first_names(methods.arctan2, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_arctan2[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::arctan2', (self, other))
+        return kernel(ks, self, other)
 
-    arctan2_ = op_arctan2_
+    def arctan2_(self, other=MISSING, **more):
+        if more:
+            return self.arctan2_(**first_names(methods.arctan2_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_arctan2_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::arctan2_', (self, other))
+        return kernel(ks, self, other)
 
     arctan_ = op_arctan_
 
@@ -3538,11 +3802,41 @@ class methods:
 
     arctanh_ = op_arctanh_
 
-    argmax = op_argmax
+    def argmax(self, dim=None, keepdim=False, **more):
+        if more:
+            return self.argmax(**first_names(methods.argmax, more, {'dim': dim, 'keepdim': keepdim}))
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmax', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmax', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_argmax[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::argmax', (self, dim, keepdim))
+        return kernel(ks, self, dim, keepdim)
 
-    argmin = op_argmin
+    def argmin(self, dim=None, keepdim=False, **more):
+        if more:
+            return self.argmin(**first_names(methods.argmin, more, {'dim': dim, 'keepdim': keepdim}))
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::argmin', 'dim', dim)
+        if keepdim.__class__ is not bool: keepdim = as_bool('aten::argmin', 'keepdim', keepdim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_argmin[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::argmin', (self, dim, keepdim))
+        return kernel(ks, self, dim, keepdim)
 
     def argsort(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_argsort, ('self',), (self,), args, kwargs)
         return P_argsort(self, *args, **kwargs)
 
     argwhere = op_argwhere
@@ -3563,9 +3857,33 @@ class methods:
 
     atan = op_atan
 
-    atan2 = op_atan2
+    def atan2(self, other=MISSING, **more):
+        if more:
+            return self.atan2(**first_names(methods.atan2, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_atan2[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::atan2', (self, other))
+        return kernel(ks, self, other)
 
-    atan2_ = op_atan2_
+    def atan2_(self, other=MISSING, **more):
+        if more:
+            return self.atan2_(**first_names(methods.atan2_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_atan2_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::atan2_', (self, other))
+        return kernel(ks, self, other)
 
     atan_ = op_atan_
 

@@ -13,8 +13,11 @@ from turnout.calling import (
     miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet, spread, with_requires_grad,
 )
 
 P_bartlett_window = packet('aten', 'bartlett_window')
@@ -1268,10 +1271,14 @@ def op_bernoulli__Tensor(self, p, *, generator=None):
     return kernel(ks, self, p, generator)
 
 
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def baddbmm(input=MISSING, batch1=MISSING, batch2=MISSING, *, beta=1, alpha=1, **more):
     """aten::baddbmm, aten::baddbmm.out"""
-    if out is not None:
-        return op_baddbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return baddbmm(**first_names(baddbmm, more, {'input': input, 'batch1': batch1, 'batch2': batch2, 'beta': beta, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_baddbmm__out(input, batch1, batch2, beta=beta, alpha=alpha, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::baddbmm', 'beta', beta)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::baddbmm', 'alpha', alpha)
     state = DISPATCH()
@@ -1295,8 +1302,10 @@ def bartlett_window(*args, **kwargs):
     return P_bartlett_window(*args, **kwargs)
 
 
-def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled):
+def batch_norm(input=MISSING, weight=MISSING, bias=MISSING, running_mean=MISSING, running_var=MISSING, training=MISSING, momentum=MISSING, eps=MISSING, cudnn_enabled=MISSING, **more):
     """aten::batch_norm"""
+    if more:
+        return batch_norm(**first_names(batch_norm, more, {'input': input, 'weight': weight, 'bias': bias, 'running_mean': running_mean, 'running_var': running_var, 'training': training, 'momentum': momentum, 'eps': eps, 'cudnn_enabled': cudnn_enabled}))
     if training.__class__ is not bool: training = as_bool('aten::batch_norm', 'training', training)
     if momentum.__class__ is not float: momentum = as_float('aten::batch_norm', 'momentum', momentum)
     if eps.__class__ is not float: eps = as_float('aten::batch_norm', 'eps', eps)
@@ -1321,11 +1330,13 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)
 
 
-def bernoulli(input, *args, **kwargs):
+def bernoulli(input=MISSING, *args, **kwargs):
     """aten::bernoulli, aten::bernoulli.p, aten::bernoulli.out, aten::bernoulli.Tensor_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bernoulli, ('self',), (input,), args, kwargs)
         return P_bernoulli(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1355,10 +1366,14 @@ def bilinear(input1, input2, weight, bias=None):
     return kernel(ks, input1, input2, weight, bias)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction=1, *, out=None):
+def binary_cross_entropy_with_logits(input=MISSING, target=MISSING, weight=None, pos_weight=None, reduction=1, **more):
     """aten::binary_cross_entropy_with_logits, aten::binary_cross_entropy_with_logits.out"""
-    if out is not None:
-        return op_binary_cross_entropy_with_logits__out(input, target, weight, pos_weight, reduction, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return binary_cross_entropy_with_logits(**first_names(binary_cross_entropy_with_logits, more, {'input': input, 'target': target, 'weight': weight, 'pos_weight': pos_weight, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_binary_cross_entropy_with_logits__out(input, target, weight, pos_weight, reduction, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy_with_logits', 'reduction', reduction)
     state = DISPATCH()
     try:
@@ -1376,10 +1391,14 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     return kernel(ks, input, target, weight, pos_weight, reduction)
 
 
-def bincount(input, weights=None, minlength=0, *, out=None):
+def bincount(input=MISSING, weights=None, minlength=0, **more):
     """aten::bincount, aten::bincount.out"""
-    if out is not None:
-        return op_bincount__out(input, weights, minlength, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bincount(**first_names(bincount, more, {'input': input, 'weights': weights, 'minlength': minlength}), out=out)
+        if out is not None:
+            return op_bincount__out(input, weights, minlength, out=out)
     if minlength.__class__ is not int: minlength = as_int('aten::bincount', 'minlength', minlength)
     state = DISPATCH()
     try:
@@ -1395,11 +1414,13 @@ def bincount(input, weights=None, minlength=0, *, out=None):
     return kernel(ks, input, weights, minlength)
 
 
-def bitwise_and(input, other, **kwargs):
+def bitwise_and(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_and.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_and, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_and(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1413,11 +1434,13 @@ def bitwise_and(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_left_shift(input, other, **kwargs):
+def bitwise_left_shift(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_left_shift.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_left_shift, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_left_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1431,10 +1454,14 @@ def bitwise_left_shift(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_not(input, *, out=None):
+def bitwise_not(input=MISSING, **more):
     """aten::bitwise_not, aten::bitwise_not.out"""
-    if out is not None:
-        return op_bitwise_not__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bitwise_not(**first_names(bitwise_not, more, {'input': input}), out=out)
+        if out is not None:
+            return op_bitwise_not__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1447,11 +1474,13 @@ def bitwise_not(input, *, out=None):
     return kernel(ks, input)
 
 
-def bitwise_or(input, other, **kwargs):
+def bitwise_or(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_or.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_or, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_or(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1465,11 +1494,13 @@ def bitwise_or(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_right_shift(input, other, **kwargs):
+def bitwise_right_shift(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_right_shift.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_right_shift, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_right_shift(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1483,11 +1514,13 @@ def bitwise_right_shift(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def bitwise_xor(input, other, **kwargs):
+def bitwise_xor(input=MISSING, other=MISSING, **kwargs):
     """aten::bitwise_xor.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bitwise_xor, ('self', 'other'), (input, other,), (), kwargs)
         return P_bitwise_xor(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1529,10 +1562,14 @@ def block_diag(tensors, *, out=None):
     return kernel(ks, tensors)
 
 
-def bmm(input, mat2, *, out=None):
+def bmm(input=MISSING, mat2=MISSING, **more):
     """aten::bmm, aten::bmm.out"""
-    if out is not None:
-        return op_bmm__out(input, mat2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bmm(**first_names(bmm, more, {'input': input, 'mat2': mat2}), out=out)
+        if out is not None:
+            return op_bmm__out(input, mat2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mat2.keys
@@ -1562,8 +1599,10 @@ def broadcast_tensors(tensors):
     return kernel(ks, tensors)
 
 
-def broadcast_to(input, size):
+def broadcast_to(input=MISSING, size=MISSING, **more):
     """aten::broadcast_to"""
+    if more:
+        return broadcast_to(**first_names(broadcast_to, more, {'input': input, 'size': size}))
     size = as_ints('aten::broadcast_to', 'size', size)
     state = DISPATCH()
     try:
@@ -1577,11 +1616,13 @@ def broadcast_to(input, size):
     return kernel(ks, input, size)
 
 
-def bucketize(input, boundaries, **kwargs):
+def bucketize(input=MISSING, boundaries=MISSING, **kwargs):
     """aten::bucketize.Tensor and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_bucketize, ('self', 'boundaries'), (input, boundaries,), (), kwargs)
         return P_bucketize(input, boundaries, **kwargs)
     state = DISPATCH()
     try:
@@ -1595,10 +1636,14 @@ def bucketize(input, boundaries, **kwargs):
     return kernel(ks, input, boundaries, False, False)
 
 
-def binary_cross_entropy(input, target, weight=None, reduction=1, *, out=None):
+def binary_cross_entropy(input=MISSING, target=MISSING, weight=None, reduction=1, **more):
     """aten::binary_cross_entropy, aten::binary_cross_entropy.out"""
-    if out is not None:
-        return op_binary_cross_entropy__out(input, target, weight, reduction, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return binary_cross_entropy(**first_names(binary_cross_entropy, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_binary_cross_entropy__out(input, target, weight, reduction, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::binary_cross_entropy', 'reduction', reduction)
     state = DISPATCH()
     try:
@@ -1651,8 +1696,10 @@ class methods:
 
     bincount = op_bincount
 
-    def bitwise_and(self, other, **kwargs):
+    def bitwise_and(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_and, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1665,8 +1712,10 @@ class methods:
             return P_bitwise_and(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_and_(self, other, **kwargs):
+    def bitwise_and_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_and_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_and_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1679,8 +1728,10 @@ class methods:
             return P_bitwise_and_(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_left_shift(self, other, **kwargs):
+    def bitwise_left_shift(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_left_shift, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_left_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1693,8 +1744,10 @@ class methods:
             return P_bitwise_left_shift(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_left_shift_(self, other, **kwargs):
+    def bitwise_left_shift_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_left_shift_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_left_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1711,8 +1764,10 @@ class methods:
 
     bitwise_not_ = op_bitwise_not_
 
-    def bitwise_or(self, other, **kwargs):
+    def bitwise_or(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_or, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1725,8 +1780,10 @@ class methods:
             return P_bitwise_or(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_or_(self, other, **kwargs):
+    def bitwise_or_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_or_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_or_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1739,8 +1796,10 @@ class methods:
             return P_bitwise_or_(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_right_shift(self, other, **kwargs):
+    def bitwise_right_shift(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_right_shift, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_right_shift(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1753,8 +1812,10 @@ class methods:
             return P_bitwise_right_shift(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_right_shift_(self, other, **kwargs):
+    def bitwise_right_shift_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_right_shift_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_right_shift_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1767,8 +1828,10 @@ class methods:
             return P_bitwise_right_shift_(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_xor(self, other, **kwargs):
+    def bitwise_xor(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_xor, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1781,8 +1844,10 @@ class methods:
             return P_bitwise_xor(self, other)
         return kernel(ks, self, other)
 
-    def bitwise_xor_(self, other, **kwargs):
+    def bitwise_xor_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_bitwise_xor_, ('self', 'other'), (self, other,), (), kwargs)
             return P_bitwise_xor_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -14,8 +14,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    all_ints, out_tuple, packet,
+    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, out_tuple, packet,
 )
 
 P_clamp = packet('aten', 'clamp')
@@ -1943,10 +1946,14 @@ def cartesian_prod(tensors):
     return kernel(ks, tensors)
 
 
-def cat(tensors, dim=0, *, out=None):
+def cat(tensors, dim=0, **more):
     """aten::cat, aten::cat.out"""
-    if out is not None:
-        return op_cat__out(tensors, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cat(**first_names(cat, more, {'tensors': tensors, 'dim': dim}), out=out)
+        if out is not None:
+            return op_cat__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::cat', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::cat', 'dim', dim)
     state = DISPATCH()
@@ -1979,10 +1986,14 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
     return kernel(ks, x1, x2, p, compute_mode)
 
 
-def ceil(input, *, out=None):
+def ceil(input=MISSING, **more):
     """aten::ceil, aten::ceil.out"""
-    if out is not None:
-        return op_ceil__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ceil(**first_names(ceil, more, {'input': input}), out=out)
+        if out is not None:
+            return op_ceil__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1995,8 +2006,10 @@ def ceil(input, *, out=None):
     return kernel(ks, input)
 
 
-def ceil_(input):
+def ceil_(input=MISSING, **more):
     """aten::ceil_"""
+    if more:
+        return ceil_(**first_names(ceil_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2009,10 +2022,14 @@ def ceil_(input):
     return kernel(ks, input)
 
 
-def celu(input, alpha=1.0, *, out=None):
+def celu(input=MISSING, alpha=1.0, **more):
     """aten::celu, aten::celu.out"""
-    if out is not None:
-        return op_celu__out(input, alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return celu(**first_names(celu, more, {'input': input, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_celu__out(input, alpha, out=out)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu', 'alpha', alpha)
     state = DISPATCH()
     try:
@@ -2026,8 +2043,10 @@ def celu(input, alpha=1.0, *, out=None):
     return kernel(ks, input, alpha)
 
 
-def celu_(input, alpha=1.0):
+def celu_(input=MISSING, alpha=1.0, **more):
     """aten::celu_"""
+    if more:
+        return celu_(**first_names(celu_, more, {'input': input, 'alpha': alpha}))
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::celu_', 'alpha', alpha)
     state = DISPATCH()
     try:
@@ -2060,10 +2079,14 @@ def chain_matmul(matrices, *, out=None):
     return kernel(ks, matrices)
 
 
-def channel_shuffle(input, groups, *, out=None):
+def channel_shuffle(input=MISSING, groups=MISSING, **more):
     """aten::channel_shuffle, aten::channel_shuffle.out"""
-    if out is not None:
-        return op_channel_shuffle__out(input, groups, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return channel_shuffle(**first_names(channel_shuffle, more, {'input': input, 'groups': groups}), out=out)
+        if out is not None:
+            return op_channel_shuffle__out(input, groups, out=out)
     if groups.__class__ is not int: groups = as_int('aten::channel_shuffle', 'groups', groups)
     state = DISPATCH()
     try:
@@ -2077,10 +2100,14 @@ def channel_shuffle(input, groups, *, out=None):
     return kernel(ks, input, groups)
 
 
-def cholesky(input, upper=False, *, out=None):
+def cholesky(input=MISSING, upper=False, **more):
     """aten::cholesky, aten::cholesky.out"""
-    if out is not None:
-        return op_cholesky__out(input, upper, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cholesky(**first_names(cholesky, more, {'input': input, 'upper': upper}), out=out)
+        if out is not None:
+            return op_cholesky__out(input, upper, out=out)
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky', 'upper', upper)
     state = DISPATCH()
     try:
@@ -2094,10 +2121,14 @@ def cholesky(input, upper=False, *, out=None):
     return kernel(ks, input, upper)
 
 
-def cholesky_inverse(input, upper=False, *, out=None):
+def cholesky_inverse(input=MISSING, upper=False, **more):
     """aten::cholesky_inverse, aten::cholesky_inverse.out"""
-    if out is not None:
-        return op_cholesky_inverse__out(input, upper, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cholesky_inverse(**first_names(cholesky_inverse, more, {'input': input, 'upper': upper}), out=out)
+        if out is not None:
+            return op_cholesky_inverse__out(input, upper, out=out)
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky_inverse', 'upper', upper)
     state = DISPATCH()
     try:
@@ -2111,10 +2142,14 @@ def cholesky_inverse(input, upper=False, *, out=None):
     return kernel(ks, input, upper)
 
 
-def cholesky_solve(input, input2, upper=False, *, out=None):
+def cholesky_solve(input=MISSING, input2=MISSING, upper=False, **more):
     """aten::cholesky_solve, aten::cholesky_solve.out"""
-    if out is not None:
-        return op_cholesky_solve__out(input, input2, upper, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cholesky_solve(**first_names(cholesky_solve, more, {'input': input, 'input2': input2, 'upper': upper}), out=out)
+        if out is not None:
+            return op_cholesky_solve__out(input, input2, upper, out=out)
     if upper.__class__ is not bool: upper = as_bool('aten::cholesky_solve', 'upper', upper)
     state = DISPATCH()
     try:
@@ -2128,8 +2163,10 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
     return kernel(ks, input, input2, upper)
 
 
-def chunk(input, chunks, dim=0):
+def chunk(input=MISSING, chunks=MISSING, dim=0, **more):
     """aten::chunk"""
+    if more:
+        return chunk(**first_names(chunk, more, {'input': input, 'chunks': chunks, 'dim': dim}))
     if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
     if dim.__class__ is not int: dim = as_int('aten::chunk', 'dim', dim)
     state = DISPATCH()
@@ -2147,26 +2184,28 @@ def chunk(input, chunks, dim=0):
 def clamp(*args, **kwargs):
     """aten::clamp, aten::clamp.Tensor, aten::clamp.out, aten::clamp.Tensor_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp, (), (), args, kwargs)
     return P_clamp(*args, **kwargs)
 
 
 def clamp_(*args, **kwargs):
     """aten::clamp_, aten::clamp_.Tensor"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp_, (), (), args, kwargs)
     return P_clamp_(*args, **kwargs)
 
 
-def clamp_max(input, max, **kwargs):
+def clamp_max(input=MISSING, max=MISSING, **kwargs):
     """aten::clamp_max, aten::clamp_max.Tensor, aten::clamp_max.Tensor_out, aten::clamp_max.out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp_max, ('self', 'max'), (input, max,), (), kwargs)
         return P_clamp_max(input, max, **kwargs)
     state = DISPATCH()
     try:
@@ -2180,9 +2219,11 @@ def clamp_max(input, max, **kwargs):
     return kernel(ks, input, max)
 
 
-def clamp_max_(input, max, **kwargs):
+def clamp_max_(input=MISSING, max=MISSING, **kwargs):
     """aten::clamp_max_, aten::clamp_max_.Tensor"""
     if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp_max_, ('self', 'max'), (input, max,), (), kwargs)
         return P_clamp_max_(input, max, **kwargs)
     state = DISPATCH()
     try:
@@ -2196,11 +2237,13 @@ def clamp_max_(input, max, **kwargs):
     return kernel(ks, input, max)
 
 
-def clamp_min(input, min, **kwargs):
+def clamp_min(input=MISSING, min=MISSING, **kwargs):
     """aten::clamp_min, aten::clamp_min.Tensor, aten::clamp_min.Tensor_out, aten::clamp_min.out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp_min, ('self', 'min'), (input, min,), (), kwargs)
         return P_clamp_min(input, min, **kwargs)
     state = DISPATCH()
     try:
@@ -2214,9 +2257,11 @@ def clamp_min(input, min, **kwargs):
     return kernel(ks, input, min)
 
 
-def clamp_min_(input, min, **kwargs):
+def clamp_min_(input=MISSING, min=MISSING, **kwargs):
     """aten::clamp_min_, aten::clamp_min_.Tensor"""
     if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clamp_min_, ('self', 'min'), (input, min,), (), kwargs)
         return P_clamp_min_(input, min, **kwargs)
     state = DISPATCH()
     try:
@@ -2233,25 +2278,29 @@ def clamp_min_(input, min, **kwargs):
 def clip(*args, **kwargs):
     """aten::clip, aten::clip.Tensor, aten::clip.out, aten::clip.Tensor_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clip, (), (), args, kwargs)
     return P_clip(*args, **kwargs)
 
 
 def clip_(*args, **kwargs):
     """aten::clip_, aten::clip_.Tensor"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_clip_, (), (), args, kwargs)
     return P_clip_(*args, **kwargs)
 
 
-def clone(input, *, memory_format=None, out=None):
+def clone(input=MISSING, *, memory_format=None, **more):
     """aten::clone, aten::clone.out"""
-    if out is not None:
-        return op_clone__out(input, memory_format=memory_format, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return clone(**first_names(clone, more, {'input': input, 'memory_format': memory_format}), out=out)
+        if out is not None:
+            return op_clone__out(input, memory_format=memory_format, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2283,8 +2332,10 @@ def column_stack(tensors, *, out=None):
     return kernel(ks, tensors)
 
 
-def combinations(input, r=2, with_replacement=False):
+def combinations(input=MISSING, r=2, with_replacement=False, **more):
     """aten::combinations"""
+    if more:
+        return combinations(**first_names(combinations, more, {'input': input, 'r': r, 'with_replacement': with_replacement}))
     if r.__class__ is not int: r = as_int('aten::combinations', 'r', r)
     if with_replacement.__class__ is not bool: with_replacement = as_bool('aten::combinations', 'with_replacement', with_replacement)
     state = DISPATCH()
@@ -2315,10 +2366,14 @@ def complex(real, imag, *, out=None):
     return kernel(ks, real, imag)
 
 
-def concat(tensors, dim=0, *, out=None):
+def concat(tensors, dim=0, **more):
     """aten::concat, aten::concat.out"""
-    if out is not None:
-        return op_concat__out(tensors, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return concat(**first_names(concat, more, {'tensors': tensors, 'dim': dim}), out=out)
+        if out is not None:
+            return op_concat__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concat', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::concat', 'dim', dim)
     state = DISPATCH()
@@ -2335,10 +2390,14 @@ def concat(tensors, dim=0, *, out=None):
     return kernel(ks, tensors, dim)
 
 
-def concatenate(tensors, dim=0, *, out=None):
+def concatenate(tensors, dim=0, **more):
     """aten::concatenate, aten::concatenate.out"""
-    if out is not None:
-        return op_concatenate__out(tensors, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return concatenate(**first_names(concatenate, more, {'tensors': tensors, 'dim': dim}), out=out)
+        if out is not None:
+            return op_concatenate__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::concatenate', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::concatenate', 'dim', dim)
     state = DISPATCH()
@@ -2355,8 +2414,10 @@ def concatenate(tensors, dim=0, *, out=None):
     return kernel(ks, tensors, dim)
 
 
-def conj(input):
+def conj(input=MISSING, **more):
     """aten::conj"""
+    if more:
+        return conj(**first_names(conj, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2369,10 +2430,14 @@ def conj(input):
     return kernel(ks, input)
 
 
-def conj_physical(input, *, out=None):
+def conj_physical(input=MISSING, **more):
     """aten::conj_physical, aten::conj_physical.out"""
-    if out is not None:
-        return op_conj_physical__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return conj_physical(**first_names(conj_physical, more, {'input': input}), out=out)
+        if out is not None:
+            return op_conj_physical__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2385,8 +2450,10 @@ def conj_physical(input, *, out=None):
     return kernel(ks, input)
 
 
-def conj_physical_(input):
+def conj_physical_(input=MISSING, **more):
     """aten::conj_physical_"""
+    if more:
+        return conj_physical_(**first_names(conj_physical_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2399,10 +2466,14 @@ def conj_physical_(input):
     return kernel(ks, input)
 
 
-def constant_pad_nd(input, pad, value=0, *, out=None):
+def constant_pad_nd(input=MISSING, pad=MISSING, value=0, **more):
     """aten::constant_pad_nd, aten::constant_pad_nd.out"""
-    if out is not None:
-        return op_constant_pad_nd__out(input, pad, value, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return constant_pad_nd(**first_names(constant_pad_nd, more, {'input': input, 'pad': pad, 'value': value}), out=out)
+        if out is not None:
+            return op_constant_pad_nd__out(input, pad, value, out=out)
     pad = as_ints('aten::constant_pad_nd', 'pad', pad)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::constant_pad_nd', 'value', value)
     state = DISPATCH()
@@ -2419,21 +2490,32 @@ def constant_pad_nd(input, pad, value=0, *, out=None):
 
 def conv1d(*args, **kwargs):
     """aten::conv1d, aten::conv1d.padding"""
+    if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_conv1d, (), (), args, kwargs)
     return P_conv1d(*args, **kwargs)
 
 
 def conv2d(*args, **kwargs):
     """aten::conv2d, aten::conv2d.padding"""
+    if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_conv2d, (), (), args, kwargs)
     return P_conv2d(*args, **kwargs)
 
 
 def conv3d(*args, **kwargs):
     """aten::conv3d, aten::conv3d.padding"""
+    if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_conv3d, (), (), args, kwargs)
     return P_conv3d(*args, **kwargs)
 
 
-def conv_transpose1d(input, weight, bias=None, stride=(1,), padding=(0,), output_padding=(0,), groups=1, dilation=(1,)):
+def conv_transpose1d(input=MISSING, weight=MISSING, bias=None, stride=(1,), padding=(0,), output_padding=(0,), groups=1, dilation=(1,), **more):
     """aten::conv_transpose1d"""
+    if more:
+        return conv_transpose1d(**first_names(conv_transpose1d, more, {'input': input, 'weight': weight, 'bias': bias, 'stride': stride, 'padding': padding, 'output_padding': output_padding, 'groups': groups, 'dilation': dilation}))
     stride = as_ints('aten::conv_transpose1d', 'stride', stride, 1)
     padding = as_ints('aten::conv_transpose1d', 'padding', padding, 1)
     output_padding = as_ints('aten::conv_transpose1d', 'output_padding', output_padding, 1)
@@ -2453,8 +2535,10 @@ def conv_transpose1d(input, weight, bias=None, stride=(1,), padding=(0,), output
     return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose2d(input, weight, bias=None, stride=(1, 1), padding=(0, 0), output_padding=(0, 0), groups=1, dilation=(1, 1)):
+def conv_transpose2d(input=MISSING, weight=MISSING, bias=None, stride=(1, 1), padding=(0, 0), output_padding=(0, 0), groups=1, dilation=(1, 1), **more):
     """aten::conv_transpose2d.input"""
+    if more:
+        return conv_transpose2d(**first_names(conv_transpose2d, more, {'input': input, 'weight': weight, 'bias': bias, 'stride': stride, 'padding': padding, 'output_padding': output_padding, 'groups': groups, 'dilation': dilation}))
     stride = as_ints('aten::conv_transpose2d.input', 'stride', stride, 2)
     padding = as_ints('aten::conv_transpose2d.input', 'padding', padding, 2)
     output_padding = as_ints('aten::conv_transpose2d.input', 'output_padding', output_padding, 2)
@@ -2474,8 +2558,10 @@ def conv_transpose2d(input, weight, bias=None, stride=(1, 1), padding=(0, 0), ou
     return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def conv_transpose3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), groups=1, dilation=(1, 1, 1)):
+def conv_transpose3d(input=MISSING, weight=MISSING, bias=None, stride=(1, 1, 1), padding=(0, 0, 0), output_padding=(0, 0, 0), groups=1, dilation=(1, 1, 1), **more):
     """aten::conv_transpose3d.input"""
+    if more:
+        return conv_transpose3d(**first_names(conv_transpose3d, more, {'input': input, 'weight': weight, 'bias': bias, 'stride': stride, 'padding': padding, 'output_padding': output_padding, 'groups': groups, 'dilation': dilation}))
     stride = as_ints('aten::conv_transpose3d.input', 'stride', stride, 3)
     padding = as_ints('aten::conv_transpose3d.input', 'padding', padding, 3)
     output_padding = as_ints('aten::conv_transpose3d.input', 'output_padding', output_padding, 3)
@@ -2495,10 +2581,14 @@ def conv_transpose3d(input, weight, bias=None, stride=(1, 1, 1), padding=(0, 0, 
     return kernel(ks, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, *, out=None):
+def convolution(input=MISSING, weight=MISSING, bias=MISSING, stride=MISSING, padding=MISSING, dilation=MISSING, transposed=MISSING, output_padding=MISSING, groups=MISSING, **more):
     """aten::convolution, aten::convolution.out"""
-    if out is not None:
-        return op_convolution__out(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return convolution(**first_names(convolution, more, {'input': input, 'weight': weight, 'bias': bias, 'stride': stride, 'padding': padding, 'dilation': dilation, 'transposed': transposed, 'output_padding': output_padding, 'groups': groups}), out=out)
+        if out is not None:
+            return op_convolution__out(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, out=out)
     stride = as_ints('aten::convolution', 'stride', stride)
     padding = as_ints('aten::convolution', 'padding', padding)
     dilation = as_ints('aten::convolution', 'dilation', dilation)
@@ -2519,10 +2609,14 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return kernel(ks, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-def copy(input, src, non_blocking=False, *, out=None):
+def copy(input=MISSING, src=MISSING, non_blocking=False, **more):
     """aten::copy, aten::copy.out"""
-    if out is not None:
-        return op_copy__out(input, src, non_blocking, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return copy(**first_names(copy, more, {'input': input, 'src': src, 'non_blocking': non_blocking}), out=out)
+        if out is not None:
+            return op_copy__out(input, src, non_blocking, out=out)
     if non_blocking.__class__ is not bool: non_blocking = as_bool('aten::copy', 'non_blocking', non_blocking)
     state = DISPATCH()
     try:
@@ -2536,11 +2630,13 @@ def copy(input, src, non_blocking=False, *, out=None):
     return kernel(ks, input, src, non_blocking)
 
 
-def copysign(input, other, **kwargs):
+def copysign(input=MISSING, other=MISSING, **kwargs):
     """aten::copysign.Tensor, aten::copysign.Scalar, aten::copysign.out, aten::copysign.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_copysign, ('self', 'other'), (input, other,), (), kwargs)
         return P_copysign(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2554,8 +2650,10 @@ def copysign(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def corrcoef(input):
+def corrcoef(input=MISSING, **more):
     """aten::corrcoef"""
+    if more:
+        return corrcoef(**first_names(corrcoef, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2568,10 +2666,14 @@ def corrcoef(input):
     return kernel(ks, input)
 
 
-def cos(input, *, out=None):
+def cos(input=MISSING, **more):
     """aten::cos, aten::cos.out"""
-    if out is not None:
-        return op_cos__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cos(**first_names(cos, more, {'input': input}), out=out)
+        if out is not None:
+            return op_cos__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2584,8 +2686,10 @@ def cos(input, *, out=None):
     return kernel(ks, input)
 
 
-def cos_(input):
+def cos_(input=MISSING, **more):
     """aten::cos_"""
+    if more:
+        return cos_(**first_names(cos_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2598,10 +2702,14 @@ def cos_(input):
     return kernel(ks, input)
 
 
-def cosh(input, *, out=None):
+def cosh(input=MISSING, **more):
     """aten::cosh, aten::cosh.out"""
-    if out is not None:
-        return op_cosh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cosh(**first_names(cosh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_cosh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2614,8 +2722,10 @@ def cosh(input, *, out=None):
     return kernel(ks, input)
 
 
-def cosh_(input):
+def cosh_(input=MISSING, **more):
     """aten::cosh_"""
+    if more:
+        return cosh_(**first_names(cosh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2644,8 +2754,10 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1):
     return kernel(ks, input1, input2, target, margin, reduction)
 
 
-def cosine_similarity(x1, x2, dim=1, eps=1e-08):
+def cosine_similarity(x1, x2, dim=1, eps=1e-08, **more):
     """aten::cosine_similarity"""
+    if more:
+        return cosine_similarity(**first_names(cosine_similarity, more, {'x1': x1, 'x2': x2, 'dim': dim, 'eps': eps}))
     if dim.__class__ is not int: dim = as_int('aten::cosine_similarity', 'dim', dim)
     if eps.__class__ is not float: eps = as_float('aten::cosine_similarity', 'eps', eps)
     state = DISPATCH()
@@ -2663,15 +2775,17 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08):
 def count_nonzero(*args, **kwargs):
     """aten::count_nonzero.dim_IntList and 3 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_count_nonzero, (), (), args, kwargs)
     return P_count_nonzero(*args, **kwargs)
 
 
-def cov(input, *, correction=1, fweights=None, aweights=None):
+def cov(input=MISSING, *, correction=1, fweights=None, aweights=None, **more):
     """aten::cov"""
+    if more:
+        return cov(**first_names(cov, more, {'input': input, 'correction': correction, 'fweights': fweights, 'aweights': aweights}))
     if correction.__class__ is not int: correction = as_int('aten::cov', 'correction', correction)
     state = DISPATCH()
     try:
@@ -2689,10 +2803,14 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     return kernel(ks, input, correction, fweights, aweights)
 
 
-def cross(input, other, dim=None, *, out=None):
+def cross(input=MISSING, other=MISSING, dim=None, **more):
     """aten::cross, aten::cross.out"""
-    if out is not None:
-        return op_cross__out(input, other, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cross(**first_names(cross, more, {'input': input, 'other': other, 'dim': dim}), out=out)
+        if out is not None:
+            return op_cross__out(input, other, dim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2711,11 +2829,15 @@ def ctc_loss(*args, **kwargs):
     return P_ctc_loss(*args, **kwargs)
 
 
-def cummax(input, dim, *, out=None):
+def cummax(input=MISSING, dim=MISSING, **more):
     """aten::cummax, aten::cummax.out"""
-    if out is not None:
-        values, indices = out_tuple('aten::cummax.out', out, 2)
-        return new_tuple(R_cummax, op_cummax__out(input, dim, values=values, indices=indices))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_cummax, cummax(**first_names(cummax, more, {'input': input, 'dim': dim}), out=out))
+        if out is not None:
+            values, indices = out_tuple('aten::cummax.out', out, 2)
+            return new_tuple(R_cummax, op_cummax__out(input, dim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2729,11 +2851,15 @@ def cummax(input, dim, *, out=None):
     return new_tuple(R_cummax, kernel(ks, input, dim))
 
 
-def cummin(input, dim, *, out=None):
+def cummin(input=MISSING, dim=MISSING, **more):
     """aten::cummin, aten::cummin.out"""
-    if out is not None:
-        values, indices = out_tuple('aten::cummin.out', out, 2)
-        return new_tuple(R_cummin, op_cummin__out(input, dim, values=values, indices=indices))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_cummin, cummin(**first_names(cummin, more, {'input': input, 'dim': dim}), out=out))
+        if out is not None:
+            values, indices = out_tuple('aten::cummin.out', out, 2)
+            return new_tuple(R_cummin, op_cummin__out(input, dim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2747,10 +2873,14 @@ def cummin(input, dim, *, out=None):
     return new_tuple(R_cummin, kernel(ks, input, dim))
 
 
-def cumprod(input, dim, *, dtype=None, out=None):
+def cumprod(input=MISSING, dim=MISSING, *, dtype=None, **more):
     """aten::cumprod, aten::cumprod.out"""
-    if out is not None:
-        return op_cumprod__out(input, dim, dtype=dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cumprod(**first_names(cumprod, more, {'input': input, 'dim': dim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_cumprod__out(input, dim, dtype=dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::cumprod', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod', 'dtype', dtype)
     state = DISPATCH()
@@ -2765,10 +2895,14 @@ def cumprod(input, dim, *, dtype=None, out=None):
     return kernel(ks, input, dim, dtype)
 
 
-def cumsum(input, dim, *, dtype=None, out=None):
+def cumsum(input=MISSING, dim=MISSING, *, dtype=None, **more):
     """aten::cumsum, aten::cumsum.out"""
-    if out is not None:
-        return op_cumsum__out(input, dim, dtype=dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cumsum(**first_names(cumsum, more, {'input': input, 'dim': dim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_cumsum__out(input, dim, dtype=dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::cumsum', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum', 'dtype', dtype)
     state = DISPATCH()
@@ -2785,13 +2919,20 @@ def cumsum(input, dim, *, dtype=None, out=None):
 
 def cumulative_trapezoid(*args, **kwargs):
     """aten::cumulative_trapezoid.x, aten::cumulative_trapezoid.dx"""
+    if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_cumulative_trapezoid, (), (), args, kwargs)
     return P_cumulative_trapezoid(*args, **kwargs)
 
 
-def col2im(input, output_size, kernel_size, dilation, padding, stride, *, out=None):
+def col2im(input=MISSING, output_size=MISSING, kernel_size=MISSING, dilation=MISSING, padding=MISSING, stride=MISSING, **more):
     """aten::col2im, aten::col2im.out"""
-    if out is not None:
-        return op_col2im__out(input, output_size, kernel_size, dilation, padding, stride, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return col2im(**first_names(col2im, more, {'input': input, 'output_size': output_size, 'kernel_size': kernel_size, 'dilation': dilation, 'padding': padding, 'stride': stride}), out=out)
+        if out is not None:
+            return op_col2im__out(input, output_size, kernel_size, dilation, padding, stride, out=out)
     output_size = as_ints('aten::col2im', 'output_size', output_size, 2)
     kernel_size = as_ints('aten::col2im', 'kernel_size', kernel_size, 2)
     dilation = as_ints('aten::col2im', 'dilation', dilation, 2)
@@ -2809,8 +2950,10 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride, *, out=No
     return kernel(ks, input, output_size, kernel_size, dilation, padding, stride)
 
 
-def cross_entropy_loss(input, target, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0):
+def cross_entropy_loss(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_index=-100, label_smoothing=0.0, **more):
     """aten::cross_entropy_loss"""
+    if more:
+        return cross_entropy_loss(**first_names(cross_entropy_loss, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index, 'label_smoothing': label_smoothing}))
     if reduction.__class__ is not int: reduction = as_int('aten::cross_entropy_loss', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::cross_entropy_loss', 'ignore_index', ignore_index)
     if label_smoothing.__class__ is not float: label_smoothing = as_float('aten::cross_entropy_loss', 'label_smoothing', label_smoothing)
@@ -2843,7 +2986,21 @@ class methods:
 
     cholesky_solve = op_cholesky_solve
 
-    chunk = op_chunk
+    def chunk(self, chunks, dim=0, **more):
+        if more:
+            return self.chunk(**first_names(methods.chunk, more, {'chunks': chunks, 'dim': dim}))
+        if chunks.__class__ is not int: chunks = as_int('aten::chunk', 'chunks', chunks)
+        if dim.__class__ is not int: dim = as_int('aten::chunk', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_chunk[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::chunk', (self, chunks, dim))
+        return kernel(ks, self, chunks, dim)
 
     def clamp(self, *args, **kwargs):
         return P_clamp(self, *args, **kwargs)
@@ -2925,8 +3082,10 @@ class methods:
 
     copy_ = op_copy_
 
-    def copysign(self, other, **kwargs):
+    def copysign(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_copysign, ('self', 'other'), (self, other,), (), kwargs)
             return P_copysign(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2939,8 +3098,10 @@ class methods:
             return P_copysign(self, other)
         return kernel(ks, self, other)
 
-    def copysign_(self, other, **kwargs):
+    def copysign_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_copysign_, ('self', 'other'), (self, other,), (), kwargs)
             return P_copysign_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2966,13 +3127,30 @@ class methods:
     def count_nonzero(self, *args, **kwargs):
         if len(args) > 0 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_count_nonzero, ('self',), (self,), args, kwargs)
         return P_count_nonzero(self, *args, **kwargs)
 
     cov = op_cov
 
-    cross = op_cross
+    def cross(self, other=MISSING, dim=None, **more):
+        if more:
+            return self.cross(**first_names(methods.cross, more, {'other': other, 'dim': dim}))
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::cross', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cross[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::cross', (self, other, dim))
+        return kernel(ks, self, other, dim)
 
-    def cummax(self, dim):
+    def cummax(self, dim=MISSING, **more):
+        if more:
+            return new_tuple(R_cummax, self.cummax(**first_names(methods.cummax, more, {'dim': dim})))
         if dim.__class__ is not int: dim = as_int('aten::cummax', 'dim', dim)
         state = DISPATCH()
         try:
@@ -2985,7 +3163,9 @@ class methods:
             return new_tuple(R_cummax, miss('aten::cummax', (self, dim)))
         return new_tuple(R_cummax, kernel(ks, self, dim))
 
-    def cummin(self, dim):
+    def cummin(self, dim=MISSING, **more):
+        if more:
+            return new_tuple(R_cummin, self.cummin(**first_names(methods.cummin, more, {'dim': dim})))
         if dim.__class__ is not int: dim = as_int('aten::cummin', 'dim', dim)
         state = DISPATCH()
         try:
@@ -2998,13 +3178,69 @@ class methods:
             return new_tuple(R_cummin, miss('aten::cummin', (self, dim)))
         return new_tuple(R_cummin, kernel(ks, self, dim))
 
-    cumprod = op_cumprod
+    def cumprod(self, dim=MISSING, *, dtype=None, **more):
+        if more:
+            return self.cumprod(**first_names(methods.cumprod, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::cumprod', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cumprod[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::cumprod', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
-    cumprod_ = op_cumprod_
+    def cumprod_(self, dim=MISSING, *, dtype=None, **more):
+        if more:
+            return self.cumprod_(**first_names(methods.cumprod_, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::cumprod_', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumprod_', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cumprod_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::cumprod_', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
-    cumsum = op_cumsum
+    def cumsum(self, dim=MISSING, *, dtype=None, **more):
+        if more:
+            return self.cumsum(**first_names(methods.cumsum, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::cumsum', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cumsum[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::cumsum', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
-    cumsum_ = op_cumsum_
+    def cumsum_(self, dim=MISSING, *, dtype=None, **more):
+        if more:
+            return self.cumsum_(**first_names(methods.cumsum_, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::cumsum_', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::cumsum_', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_cumsum_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::cumsum_', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the

@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, packet,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, packet,
 )
 
 P_div = packet('aten', 'div')
@@ -831,10 +834,14 @@ def op_diag_embed__out(self, offset=0, dim1=-2, dim2=-1, *, out):
     return kernel(ks, self, offset, dim1, dim2, out)
 
 
-def deg2rad(input, *, out=None):
+def deg2rad(input=MISSING, **more):
     """aten::deg2rad, aten::deg2rad.out"""
-    if out is not None:
-        return op_deg2rad__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return deg2rad(**first_names(deg2rad, more, {'input': input}), out=out)
+        if out is not None:
+            return op_deg2rad__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -847,8 +854,10 @@ def deg2rad(input, *, out=None):
     return kernel(ks, input)
 
 
-def deg2rad_(input):
+def deg2rad_(input=MISSING, **more):
     """aten::deg2rad_"""
+    if more:
+        return deg2rad_(**first_names(deg2rad_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -861,8 +870,10 @@ def deg2rad_(input):
     return kernel(ks, input)
 
 
-def det(input):
+def det(input=MISSING, **more):
     """aten::det"""
+    if more:
+        return det(**first_names(det, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -875,8 +886,10 @@ def det(input):
     return kernel(ks, input)
 
 
-def detach(input):
+def detach(input=MISSING, **more):
     """aten::detach"""
+    if more:
+        return detach(**first_names(detach, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -889,10 +902,14 @@ def detach(input):
     return kernel(ks, input)
 
 
-def detach_copy(input, *, out=None):
+def detach_copy(input=MISSING, **more):
     """aten::detach_copy, aten::detach_copy.out"""
-    if out is not None:
-        return op_detach_copy__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return detach_copy(**first_names(detach_copy, more, {'input': input}), out=out)
+        if out is not None:
+            return op_detach_copy__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -905,10 +922,14 @@ def detach_copy(input, *, out=None):
     return kernel(ks, input)
 
 
-def diag(input, diagonal=0, *, out=None):
+def diag(input=MISSING, diagonal=0, **more):
     """aten::diag, aten::diag.out"""
-    if out is not None:
-        return op_diag__out(input, diagonal, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return diag(**first_names(diag, more, {'input': input, 'diagonal': diagonal}), out=out)
+        if out is not None:
+            return op_diag__out(input, diagonal, out=out)
     if diagonal.__class__ is not int: diagonal = as_int('aten::diag', 'diagonal', diagonal)
     state = DISPATCH()
     try:
@@ -922,10 +943,14 @@ def diag(input, diagonal=0, *, out=None):
     return kernel(ks, input, diagonal)
 
 
-def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
+def diag_embed(input=MISSING, offset=0, dim1=-2, dim2=-1, **more):
     """aten::diag_embed, aten::diag_embed.out"""
-    if out is not None:
-        return op_diag_embed__out(input, offset, dim1, dim2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return diag_embed(**first_names(diag_embed, more, {'input': input, 'offset': offset, 'dim1': dim1, 'dim2': dim2}), out=out)
+        if out is not None:
+            return op_diag_embed__out(input, offset, dim1, dim2, out=out)
     if offset.__class__ is not int: offset = as_int('aten::diag_embed', 'offset', offset)
     if dim1.__class__ is not int: dim1 = as_int('aten::diag_embed', 'dim1', dim1)
     if dim2.__class__ is not int: dim2 = as_int('aten::diag_embed', 'dim2', dim2)
@@ -941,8 +966,10 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
     return kernel(ks, input, offset, dim1, dim2)
 
 
-def diagflat(input, offset=0):
+def diagflat(input=MISSING, offset=0, **more):
     """aten::diagflat"""
+    if more:
+        return diagflat(**first_names(diagflat, more, {'input': input, 'offset': offset}))
     if offset.__class__ is not int: offset = as_int('aten::diagflat', 'offset', offset)
     state = DISPATCH()
     try:
@@ -956,8 +983,10 @@ def diagflat(input, offset=0):
     return kernel(ks, input, offset)
 
 
-def diagonal(input, offset=0, dim1=0, dim2=1):
+def diagonal(input=MISSING, offset=0, dim1=0, dim2=1, **more):
     """aten::diagonal"""
+    if more:
+        return diagonal(**first_names(diagonal, more, {'input': input, 'offset': offset, 'dim1': dim1, 'dim2': dim2}))
     if offset.__class__ is not int: offset = as_int('aten::diagonal', 'offset', offset)
     if dim1.__class__ is not int: dim1 = as_int('aten::diagonal', 'dim1', dim1)
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal', 'dim2', dim2)
@@ -973,10 +1002,14 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return kernel(ks, input, offset, dim1, dim2)
 
 
-def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, out=None):
+def diagonal_copy(input=MISSING, offset=0, dim1=0, dim2=1, **more):
     """aten::diagonal_copy, aten::diagonal_copy.out"""
-    if out is not None:
-        return op_diagonal_copy__out(input, offset, dim1, dim2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return diagonal_copy(**first_names(diagonal_copy, more, {'input': input, 'offset': offset, 'dim1': dim1, 'dim2': dim2}), out=out)
+        if out is not None:
+            return op_diagonal_copy__out(input, offset, dim1, dim2, out=out)
     if offset.__class__ is not int: offset = as_int('aten::diagonal_copy', 'offset', offset)
     if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_copy', 'dim1', dim1)
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_copy', 'dim2', dim2)
@@ -992,10 +1025,14 @@ def diagonal_copy(input, offset=0, dim1=0, dim2=1, *, out=None):
     return kernel(ks, input, offset, dim1, dim2)
 
 
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
+def diagonal_scatter(input=MISSING, src=MISSING, offset=0, dim1=0, dim2=1, **more):
     """aten::diagonal_scatter, aten::diagonal_scatter.out"""
-    if out is not None:
-        return op_diagonal_scatter__out(input, src, offset, dim1, dim2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return diagonal_scatter(**first_names(diagonal_scatter, more, {'input': input, 'src': src, 'offset': offset, 'dim1': dim1, 'dim2': dim2}), out=out)
+        if out is not None:
+            return op_diagonal_scatter__out(input, src, offset, dim1, dim2, out=out)
     if offset.__class__ is not int: offset = as_int('aten::diagonal_scatter', 'offset', offset)
     if dim1.__class__ is not int: dim1 = as_int('aten::diagonal_scatter', 'dim1', dim1)
     if dim2.__class__ is not int: dim2 = as_int('aten::diagonal_scatter', 'dim2', dim2)
@@ -1011,10 +1048,14 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     return kernel(ks, input, src, offset, dim1, dim2)
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+def diff(input=MISSING, n=1, dim=-1, prepend=None, append=None, **more):
     """aten::diff, aten::diff.out"""
-    if out is not None:
-        return op_diff__out(input, n, dim, prepend, append, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return diff(**first_names(diff, more, {'input': input, 'n': n, 'dim': dim, 'prepend': prepend, 'append': append}), out=out)
+        if out is not None:
+            return op_diff__out(input, n, dim, prepend, append, out=out)
     if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
     if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
     state = DISPATCH()
@@ -1033,10 +1074,14 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     return kernel(ks, input, n, dim, prepend, append)
 
 
-def digamma(input, *, out=None):
+def digamma(input=MISSING, **more):
     """aten::digamma, aten::digamma.out"""
-    if out is not None:
-        return op_digamma__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return digamma(**first_names(digamma, more, {'input': input}), out=out)
+        if out is not None:
+            return op_digamma__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1049,10 +1094,14 @@ def digamma(input, *, out=None):
     return kernel(ks, input)
 
 
-def dist(input, other, p=2, *, out=None):
+def dist(input=MISSING, other=MISSING, p=2, **more):
     """aten::dist, aten::dist.out"""
-    if out is not None:
-        return op_dist__out(input, other, p, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return dist(**first_names(dist, more, {'input': input, 'other': other, 'p': p}), out=out)
+        if out is not None:
+            return op_dist__out(input, other, p, out=out)
     if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
     state = DISPATCH()
     try:
@@ -1066,11 +1115,13 @@ def dist(input, other, p=2, *, out=None):
     return kernel(ks, input, other, p)
 
 
-def div(input, other, **kwargs):
+def div(input=MISSING, other=MISSING, **kwargs):
     """aten::div.Tensor and 7 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_div, ('self', 'other'), (input, other,), (), kwargs)
         return P_div(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1084,11 +1135,13 @@ def div(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def divide(input, other, **kwargs):
+def divide(input=MISSING, other=MISSING, **kwargs):
     """aten::divide.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_divide, ('self', 'other'), (input, other,), (), kwargs)
         return P_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1102,10 +1155,14 @@ def divide(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def dot(input, tensor, *, out=None):
+def dot(input=MISSING, tensor=MISSING, **more):
     """aten::dot, aten::dot.out"""
-    if out is not None:
-        return op_dot__out(input, tensor, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return dot(**first_names(dot, more, {'input': input, 'tensor': tensor}), out=out)
+        if out is not None:
+            return op_dot__out(input, tensor, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | tensor.keys
@@ -1118,8 +1175,10 @@ def dot(input, tensor, *, out=None):
     return kernel(ks, input, tensor)
 
 
-def dropout(input, p, train):
+def dropout(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::dropout"""
+    if more:
+        return dropout(**first_names(dropout, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::dropout', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::dropout', 'train', train)
     state = DISPATCH()
@@ -1134,8 +1193,10 @@ def dropout(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def dropout_(input, p, train):
+def dropout_(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::dropout_"""
+    if more:
+        return dropout_(**first_names(dropout_, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::dropout_', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::dropout_', 'train', train)
     state = DISPATCH()
@@ -1153,8 +1214,8 @@ def dropout_(input, p, train):
 def dsplit(*args, **kwargs):
     """aten::dsplit.int, aten::dsplit.array"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_dsplit, (), (), args, kwargs)
     return P_dsplit(*args, **kwargs)
 
 
@@ -1198,16 +1259,49 @@ class methods:
 
     diagonal_scatter = op_diagonal_scatter
 
-    diff = op_diff
+    def diff(self, n=1, dim=-1, prepend=None, append=None, **more):
+        if more:
+            return self.diff(**first_names(methods.diff, more, {'n': n, 'dim': dim, 'prepend': prepend, 'append': append}))
+        if n.__class__ is not int: n = as_int('aten::diff', 'n', n)
+        if dim.__class__ is not int: dim = as_int('aten::diff', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if prepend is not None:
+                ks |= prepend.keys
+            if append is not None:
+                ks |= append.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_diff[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::diff', (self, n, dim, prepend, append))
+        return kernel(ks, self, n, dim, prepend, append)
 
     digamma = op_digamma
 
     digamma_ = op_digamma_
 
-    dist = op_dist
+    def dist(self, other=MISSING, p=2, **more):
+        if more:
+            return self.dist(**first_names(methods.dist, more, {'other': other, 'p': p}))
+        if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::dist', 'p', p)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_dist[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::dist', (self, other, p))
+        return kernel(ks, self, other, p)
 
-    def div(self, other, **kwargs):
+    def div(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_div, ('self', 'other'), (self, other,), (), kwargs)
             return P_div(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1220,8 +1314,10 @@ class methods:
             return P_div(self, other)
         return kernel(ks, self, other)
 
-    def div_(self, other, **kwargs):
+    def div_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_div_, ('self', 'other'), (self, other,), (), kwargs)
             return P_div_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1234,8 +1330,10 @@ class methods:
             return P_div_(self, other)
         return kernel(ks, self, other)
 
-    def divide(self, other, **kwargs):
+    def divide(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_divide, ('self', 'other'), (self, other,), (), kwargs)
             return P_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1248,8 +1346,10 @@ class methods:
             return P_divide(self, other)
         return kernel(ks, self, other)
 
-    def divide_(self, other, **kwargs):
+    def divide_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_divide_, ('self', 'other'), (self, other,), (), kwargs)
             return P_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -12,9 +12,13 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
     as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, check_options, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, check_options, first_names, packet, spread, with_requires_grad,
 )
 
 P_embedding_bag = packet('aten', 'embedding_bag')
@@ -925,10 +929,14 @@ def embedding_bag(*args, **kwargs):
     return P_embedding_bag(*args, **kwargs)
 
 
-def embedding_renorm(input, indices, max_norm, norm_type, *, out=None):
+def embedding_renorm(input=MISSING, indices=MISSING, max_norm=MISSING, norm_type=MISSING, **more):
     """aten::embedding_renorm, aten::embedding_renorm.out"""
-    if out is not None:
-        return op_embedding_renorm__out(input, indices, max_norm, norm_type, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return embedding_renorm(**first_names(embedding_renorm, more, {'input': input, 'indices': indices, 'max_norm': max_norm, 'norm_type': norm_type}), out=out)
+        if out is not None:
+            return op_embedding_renorm__out(input, indices, max_norm, norm_type, out=out)
     if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm', 'max_norm', max_norm)
     if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
     state = DISPATCH()
@@ -943,8 +951,10 @@ def embedding_renorm(input, indices, max_norm, norm_type, *, out=None):
     return kernel(ks, input, indices, max_norm, norm_type)
 
 
-def embedding_renorm_(input, indices, max_norm, norm_type):
+def embedding_renorm_(input=MISSING, indices=MISSING, max_norm=MISSING, norm_type=MISSING, **more):
     """aten::embedding_renorm_"""
+    if more:
+        return embedding_renorm_(**first_names(embedding_renorm_, more, {'input': input, 'indices': indices, 'max_norm': max_norm, 'norm_type': norm_type}))
     if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm_', 'max_norm', max_norm)
     if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm_', 'norm_type', norm_type)
     state = DISPATCH()
@@ -988,8 +998,10 @@ def empty(*size, **kwargs):
 
 
 @with_requires_grad
-def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def empty_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::empty_like"""
+    if more:
+        return empty_like(**first_names(empty_like, more, {'input': input, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::empty_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::empty_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::empty_like', 'pin_memory', pin_memory)
@@ -1046,11 +1058,13 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, pin_mem
     return kernel(ks, size, stride, dtype, layout, device, pin_memory)
 
 
-def eq(input, other, **kwargs):
+def eq(input=MISSING, other=MISSING, **kwargs):
     """aten::eq.Tensor, aten::eq.Scalar, aten::eq.Tensor_out, aten::eq.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_eq, ('self', 'other'), (input, other,), (), kwargs)
         return P_eq(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1064,8 +1078,10 @@ def eq(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def equal(input, other):
+def equal(input=MISSING, other=MISSING, **more):
     """aten::equal"""
+    if more:
+        return equal(**first_names(equal, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1078,10 +1094,14 @@ def equal(input, other):
     return kernel(ks, input, other)
 
 
-def erf(input, *, out=None):
+def erf(input=MISSING, **more):
     """aten::erf, aten::erf.out"""
-    if out is not None:
-        return op_erf__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erf(**first_names(erf, more, {'input': input}), out=out)
+        if out is not None:
+            return op_erf__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1094,8 +1114,10 @@ def erf(input, *, out=None):
     return kernel(ks, input)
 
 
-def erf_(input):
+def erf_(input=MISSING, **more):
     """aten::erf_"""
+    if more:
+        return erf_(**first_names(erf_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1108,10 +1130,14 @@ def erf_(input):
     return kernel(ks, input)
 
 
-def erfc(input, *, out=None):
+def erfc(input=MISSING, **more):
     """aten::erfc, aten::erfc.out"""
-    if out is not None:
-        return op_erfc__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erfc(**first_names(erfc, more, {'input': input}), out=out)
+        if out is not None:
+            return op_erfc__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1124,8 +1150,10 @@ def erfc(input, *, out=None):
     return kernel(ks, input)
 
 
-def erfc_(input):
+def erfc_(input=MISSING, **more):
     """aten::erfc_"""
+    if more:
+        return erfc_(**first_names(erfc_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1138,10 +1166,14 @@ def erfc_(input):
     return kernel(ks, input)
 
 
-def erfinv(input, *, out=None):
+def erfinv(input=MISSING, **more):
     """aten::erfinv, aten::erfinv.out"""
-    if out is not None:
-        return op_erfinv__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erfinv(**first_names(erfinv, more, {'input': input}), out=out)
+        if out is not None:
+            return op_erfinv__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1154,10 +1186,14 @@ def erfinv(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp(input, *, out=None):
+def exp(input=MISSING, **more):
     """aten::exp, aten::exp.out"""
-    if out is not None:
-        return op_exp__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return exp(**first_names(exp, more, {'input': input}), out=out)
+        if out is not None:
+            return op_exp__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1170,10 +1206,14 @@ def exp(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp2(input, *, out=None):
+def exp2(input=MISSING, **more):
     """aten::exp2, aten::exp2.out"""
-    if out is not None:
-        return op_exp2__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return exp2(**first_names(exp2, more, {'input': input}), out=out)
+        if out is not None:
+            return op_exp2__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1186,8 +1226,10 @@ def exp2(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp2_(input):
+def exp2_(input=MISSING, **more):
     """aten::exp2_"""
+    if more:
+        return exp2_(**first_names(exp2_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1200,8 +1242,10 @@ def exp2_(input):
     return kernel(ks, input)
 
 
-def exp_(input):
+def exp_(input=MISSING, **more):
     """aten::exp_"""
+    if more:
+        return exp_(**first_names(exp_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1214,10 +1258,14 @@ def exp_(input):
     return kernel(ks, input)
 
 
-def expand_copy(input, size, *, implicit=False, out=None):
+def expand_copy(input=MISSING, size=MISSING, *, implicit=False, **more):
     """aten::expand_copy, aten::expand_copy.out"""
-    if out is not None:
-        return op_expand_copy__out(input, size, implicit=implicit, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return expand_copy(**first_names(expand_copy, more, {'input': input, 'size': size, 'implicit': implicit}), out=out)
+        if out is not None:
+            return op_expand_copy__out(input, size, implicit=implicit, out=out)
     size = as_ints('aten::expand_copy', 'size', size)
     if implicit.__class__ is not bool: implicit = as_bool('aten::expand_copy', 'implicit', implicit)
     state = DISPATCH()
@@ -1232,10 +1280,14 @@ def expand_copy(input, size, *, implicit=False, out=None):
     return kernel(ks, input, size, implicit)
 
 
-def expm1(input, *, out=None):
+def expm1(input=MISSING, **more):
     """aten::expm1, aten::expm1.out"""
-    if out is not None:
-        return op_expm1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return expm1(**first_names(expm1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_expm1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1248,8 +1300,10 @@ def expm1(input, *, out=None):
     return kernel(ks, input)
 
 
-def expm1_(input):
+def expm1_(input=MISSING, **more):
     """aten::expm1_"""
+    if more:
+        return expm1_(**first_names(expm1_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1271,10 +1325,14 @@ def eye(*args, **kwargs):
     return P_eye(*args, **kwargs)
 
 
-def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
+def elu(input=MISSING, alpha=1, scale=1, input_scale=1, **more):
     """aten::elu, aten::elu.out"""
-    if out is not None:
-        return op_elu__out(input, alpha, scale, input_scale, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return elu(**first_names(elu, more, {'input': input, 'alpha': alpha, 'scale': scale, 'input_scale': input_scale}), out=out)
+        if out is not None:
+            return op_elu__out(input, alpha, scale, input_scale, out=out)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu', 'alpha', alpha)
     if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu', 'scale', scale)
     if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu', 'input_scale', input_scale)
@@ -1290,8 +1348,10 @@ def elu(input, alpha=1, scale=1, input_scale=1, *, out=None):
     return kernel(ks, input, alpha, scale, input_scale)
 
 
-def elu_(input, alpha=1, scale=1, input_scale=1):
+def elu_(input=MISSING, alpha=1, scale=1, input_scale=1, **more):
     """aten::elu_"""
+    if more:
+        return elu_(**first_names(elu_, more, {'input': input, 'alpha': alpha, 'scale': scale, 'input_scale': input_scale}))
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::elu_', 'alpha', alpha)
     if scale.__class__ is not int and scale.__class__ is not float: scale = as_scalar('aten::elu_', 'scale', scale)
     if input_scale.__class__ is not int and input_scale.__class__ is not float: input_scale = as_scalar('aten::elu_', 'input_scale', input_scale)
@@ -1310,8 +1370,10 @@ def elu_(input, alpha=1, scale=1, input_scale=1):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    def eq(self, other, **kwargs):
+    def eq(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_eq, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1324,8 +1386,10 @@ class methods:
             return P_eq(self, other)
         return kernel(ks, self, other)
 
-    def eq_(self, other, **kwargs):
+    def eq_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_eq_, ('self', 'other'), (self, other,), (), kwargs)
             return P_eq_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1338,7 +1402,19 @@ class methods:
             return P_eq_(self, other)
         return kernel(ks, self, other)
 
-    equal = op_equal
+    def equal(self, other=MISSING, **more):
+        if more:
+            return self.equal(**first_names(methods.equal, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_equal[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::equal', (self, other))
+        return kernel(ks, self, other)
 
     erf = op_erf
 
@@ -1365,7 +1441,19 @@ class methods:
             return op_expand(self, spread(size), **kwargs)
         return op_expand(self, **kwargs)
 
-    expand_as = op_expand_as
+    def expand_as(self, other=MISSING, **more):
+        if more:
+            return self.expand_as(**first_names(methods.expand_as, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_expand_as[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::expand_as', (self, other))
+        return kernel(ks, self, other)
 
     expm1 = op_expm1
 

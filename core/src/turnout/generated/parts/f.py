@@ -13,8 +13,12 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, check_options, number_dtype, out_tuple, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, check_options, first_names, number_dtype, out_tuple, packet, spread,
+    with_requires_grad,
 )
 
 P_fill = packet('aten', 'fill')
@@ -847,8 +851,10 @@ def op_full__out(size, fill_value, *, out):
     return kernel(ks, size, fill_value, out)
 
 
-def feature_alpha_dropout(input, p, train):
+def feature_alpha_dropout(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::feature_alpha_dropout"""
+    if more:
+        return feature_alpha_dropout(**first_names(feature_alpha_dropout, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::feature_alpha_dropout', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::feature_alpha_dropout', 'train', train)
     state = DISPATCH()
@@ -863,8 +869,10 @@ def feature_alpha_dropout(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def feature_alpha_dropout_(input, p, train):
+def feature_alpha_dropout_(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::feature_alpha_dropout_"""
+    if more:
+        return feature_alpha_dropout_(**first_names(feature_alpha_dropout_, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::feature_alpha_dropout_', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::feature_alpha_dropout_', 'train', train)
     state = DISPATCH()
@@ -879,8 +887,10 @@ def feature_alpha_dropout_(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def feature_dropout(input, p, train):
+def feature_dropout(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::feature_dropout"""
+    if more:
+        return feature_dropout(**first_names(feature_dropout, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::feature_dropout', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::feature_dropout', 'train', train)
     state = DISPATCH()
@@ -895,8 +905,10 @@ def feature_dropout(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def feature_dropout_(input, p, train):
+def feature_dropout_(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::feature_dropout_"""
+    if more:
+        return feature_dropout_(**first_names(feature_dropout_, more, {'input': input, 'p': p, 'train': train}))
     if p.__class__ is not float: p = as_float('aten::feature_dropout_', 'p', p)
     if train.__class__ is not bool: train = as_bool('aten::feature_dropout_', 'train', train)
     state = DISPATCH()
@@ -911,11 +923,13 @@ def feature_dropout_(input, p, train):
     return kernel(ks, input, p, train)
 
 
-def fill(input, value, **kwargs):
+def fill(input=MISSING, value=MISSING, **kwargs):
     """aten::fill.Scalar, aten::fill.Tensor, aten::fill.Scalar_out, aten::fill.Tensor_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_fill, ('self', 'value'), (input, value,), (), kwargs)
         return P_fill(input, value, **kwargs)
     state = DISPATCH()
     try:
@@ -929,9 +943,11 @@ def fill(input, value, **kwargs):
     return kernel(ks, input, value)
 
 
-def fill_(input, value, **kwargs):
+def fill_(input=MISSING, value=MISSING, **kwargs):
     """aten::fill_.Scalar, aten::fill_.Tensor"""
     if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_fill_, ('self', 'value'), (input, value,), (), kwargs)
         return P_fill_(input, value, **kwargs)
     state = DISPATCH()
     try:
@@ -945,10 +961,14 @@ def fill_(input, value, **kwargs):
     return kernel(ks, input, value)
 
 
-def fix(input, *, out=None):
+def fix(input=MISSING, **more):
     """aten::fix, aten::fix.out"""
-    if out is not None:
-        return op_fix__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fix(**first_names(fix, more, {'input': input}), out=out)
+        if out is not None:
+            return op_fix__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -961,8 +981,10 @@ def fix(input, *, out=None):
     return kernel(ks, input)
 
 
-def fix_(input):
+def fix_(input=MISSING, **more):
     """aten::fix_"""
+    if more:
+        return fix_(**first_names(fix_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -975,8 +997,10 @@ def fix_(input):
     return kernel(ks, input)
 
 
-def flatten(input, start_dim=0, end_dim=-1):
+def flatten(input=MISSING, start_dim=0, end_dim=-1, **more):
     """aten::flatten.using_ints"""
+    if more:
+        return flatten(**first_names(flatten, more, {'input': input, 'start_dim': start_dim, 'end_dim': end_dim}))
     if start_dim.__class__ is not int: start_dim = as_int('aten::flatten.using_ints', 'start_dim', start_dim)
     if end_dim.__class__ is not int: end_dim = as_int('aten::flatten.using_ints', 'end_dim', end_dim)
     state = DISPATCH()
@@ -991,10 +1015,14 @@ def flatten(input, start_dim=0, end_dim=-1):
     return kernel(ks, input, start_dim, end_dim)
 
 
-def flip(input, dims, *, out=None):
+def flip(input=MISSING, dims=MISSING, **more):
     """aten::flip, aten::flip.out"""
-    if out is not None:
-        return op_flip__out(input, dims, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return flip(**first_names(flip, more, {'input': input, 'dims': dims}), out=out)
+        if out is not None:
+            return op_flip__out(input, dims, out=out)
     dims = as_ints('aten::flip', 'dims', dims)
     state = DISPATCH()
     try:
@@ -1008,8 +1036,10 @@ def flip(input, dims, *, out=None):
     return kernel(ks, input, dims)
 
 
-def fliplr(input):
+def fliplr(input=MISSING, **more):
     """aten::fliplr"""
+    if more:
+        return fliplr(**first_names(fliplr, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1022,8 +1052,10 @@ def fliplr(input):
     return kernel(ks, input)
 
 
-def flipud(input):
+def flipud(input=MISSING, **more):
     """aten::flipud"""
+    if more:
+        return flipud(**first_names(flipud, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1036,11 +1068,13 @@ def flipud(input):
     return kernel(ks, input)
 
 
-def float_power(input, exponent, **kwargs):
+def float_power(input=MISSING, exponent=MISSING, **kwargs):
     """aten::float_power.Tensor_Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_float_power, ('self', 'exponent'), (input, exponent,), (), kwargs)
         return P_float_power(input, exponent, **kwargs)
     state = DISPATCH()
     try:
@@ -1054,10 +1088,14 @@ def float_power(input, exponent, **kwargs):
     return kernel(ks, input, exponent)
 
 
-def floor(input, *, out=None):
+def floor(input=MISSING, **more):
     """aten::floor, aten::floor.out"""
-    if out is not None:
-        return op_floor__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return floor(**first_names(floor, more, {'input': input}), out=out)
+        if out is not None:
+            return op_floor__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1070,8 +1108,10 @@ def floor(input, *, out=None):
     return kernel(ks, input)
 
 
-def floor_(input):
+def floor_(input=MISSING, **more):
     """aten::floor_"""
+    if more:
+        return floor_(**first_names(floor_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1084,11 +1124,13 @@ def floor_(input):
     return kernel(ks, input)
 
 
-def floor_divide(input, other, **kwargs):
+def floor_divide(input=MISSING, other=MISSING, **kwargs):
     """aten::floor_divide and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_floor_divide, ('self', 'other'), (input, other,), (), kwargs)
         return P_floor_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1102,10 +1144,14 @@ def floor_divide(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def fmax(input, other, *, out=None):
+def fmax(input=MISSING, other=MISSING, **more):
     """aten::fmax, aten::fmax.out"""
-    if out is not None:
-        return op_fmax__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fmax(**first_names(fmax, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_fmax__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1118,10 +1164,14 @@ def fmax(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def fmin(input, other, *, out=None):
+def fmin(input=MISSING, other=MISSING, **more):
     """aten::fmin, aten::fmin.out"""
-    if out is not None:
-        return op_fmin__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fmin(**first_names(fmin, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_fmin__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1134,11 +1184,13 @@ def fmin(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def fmod(input, other, **kwargs):
+def fmod(input=MISSING, other=MISSING, **kwargs):
     """aten::fmod.Scalar, aten::fmod.Tensor, aten::fmod.Tensor_out, aten::fmod.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_fmod, ('self', 'other'), (input, other,), (), kwargs)
         return P_fmod(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1152,10 +1204,14 @@ def fmod(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def frac(input, *, out=None):
+def frac(input=MISSING, **more):
     """aten::frac, aten::frac.out"""
-    if out is not None:
-        return op_frac__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return frac(**first_names(frac, more, {'input': input}), out=out)
+        if out is not None:
+            return op_frac__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1168,8 +1224,10 @@ def frac(input, *, out=None):
     return kernel(ks, input)
 
 
-def frac_(input):
+def frac_(input=MISSING, **more):
     """aten::frac_"""
+    if more:
+        return frac_(**first_names(frac_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1182,11 +1240,15 @@ def frac_(input):
     return kernel(ks, input)
 
 
-def frexp(input, *, out=None):
+def frexp(input=MISSING, **more):
     """aten::frexp.Tensor, aten::frexp.Tensor_out"""
-    if out is not None:
-        mantissa, exponent = out_tuple('aten::frexp.Tensor_out', out, 2)
-        return new_tuple(R_frexp, op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_frexp, frexp(**first_names(frexp, more, {'input': input}), out=out))
+        if out is not None:
+            mantissa, exponent = out_tuple('aten::frexp.Tensor_out', out, 2)
+            return new_tuple(R_frexp, op_frexp__Tensor_out(input, mantissa=mantissa, exponent=exponent))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1199,10 +1261,14 @@ def frexp(input, *, out=None):
     return new_tuple(R_frexp, kernel(ks, input))
 
 
-def frobenius_norm(input, dim, keepdim=False, *, out=None):
+def frobenius_norm(input=MISSING, dim=MISSING, keepdim=False, **more):
     """aten::frobenius_norm.dim, aten::frobenius_norm.out"""
-    if out is not None:
-        return op_frobenius_norm__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return frobenius_norm(**first_names(frobenius_norm, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_frobenius_norm__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::frobenius_norm.dim', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::frobenius_norm.dim', 'keepdim', keepdim)
     state = DISPATCH()
@@ -1240,8 +1306,10 @@ def full(size, fill_value, *, dtype=None, layout=None, device=None, pin_memory=N
 
 
 @with_requires_grad
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def full_like(input=MISSING, fill_value=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::full_like"""
+    if more:
+        return full_like(**first_names(full_like, more, {'input': input, 'fill_value': fill_value, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if fill_value.__class__ is not int and fill_value.__class__ is not float: fill_value = as_scalar('aten::full_like', 'fill_value', fill_value)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::full_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::full_like', 'device', device)
@@ -1258,11 +1326,15 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     return kernel(ks, input, fill_value, dtype, layout, device, pin_memory, memory_format)
 
 
-def fractional_max_pool2d(input, kernel_size, output_size, random_samples, *, out=None):
+def fractional_max_pool2d(input=MISSING, kernel_size=MISSING, output_size=MISSING, random_samples=MISSING, **more):
     """aten::fractional_max_pool2d, aten::fractional_max_pool2d.output"""
-    if out is not None:
-        output, indices = out_tuple('aten::fractional_max_pool2d.output', out, 2)
-        return op_fractional_max_pool2d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fractional_max_pool2d(**first_names(fractional_max_pool2d, more, {'input': input, 'kernel_size': kernel_size, 'output_size': output_size, 'random_samples': random_samples}), out=out)
+        if out is not None:
+            output, indices = out_tuple('aten::fractional_max_pool2d.output', out, 2)
+            return op_fractional_max_pool2d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
     kernel_size = as_ints('aten::fractional_max_pool2d', 'kernel_size', kernel_size, 2)
     output_size = as_ints('aten::fractional_max_pool2d', 'output_size', output_size, 2)
     state = DISPATCH()
@@ -1277,11 +1349,15 @@ def fractional_max_pool2d(input, kernel_size, output_size, random_samples, *, ou
     return kernel(ks, input, kernel_size, output_size, random_samples)
 
 
-def fractional_max_pool3d(input, kernel_size, output_size, random_samples, *, out=None):
+def fractional_max_pool3d(input=MISSING, kernel_size=MISSING, output_size=MISSING, random_samples=MISSING, **more):
     """aten::fractional_max_pool3d, aten::fractional_max_pool3d.output"""
-    if out is not None:
-        output, indices = out_tuple('aten::fractional_max_pool3d.output', out, 2)
-        return op_fractional_max_pool3d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fractional_max_pool3d(**first_names(fractional_max_pool3d, more, {'input': input, 'kernel_size': kernel_size, 'output_size': output_size, 'random_samples': random_samples}), out=out)
+        if out is not None:
+            output, indices = out_tuple('aten::fractional_max_pool3d.output', out, 2)
+            return op_fractional_max_pool3d__output(input, kernel_size, output_size, random_samples, output=output, indices=indices)
     kernel_size = as_ints('aten::fractional_max_pool3d', 'kernel_size', kernel_size, 3)
     output_size = as_ints('aten::fractional_max_pool3d', 'output_size', output_size, 3)
     state = DISPATCH()
@@ -1360,8 +1436,10 @@ class methods:
 
     floor_ = op_floor_
 
-    def floor_divide(self, other, **kwargs):
+    def floor_divide(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_floor_divide, ('self', 'other'), (self, other,), (), kwargs)
             return P_floor_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1374,8 +1452,10 @@ class methods:
             return P_floor_divide(self, other)
         return kernel(ks, self, other)
 
-    def floor_divide_(self, other, **kwargs):
+    def floor_divide_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_floor_divide_, ('self', 'other'), (self, other,), (), kwargs)
             return P_floor_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1388,12 +1468,38 @@ class methods:
             return P_floor_divide_(self, other)
         return kernel(ks, self, other)
 
-    fmax = op_fmax
+    def fmax(self, other=MISSING, **more):
+        if more:
+            return self.fmax(**first_names(methods.fmax, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_fmax[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::fmax', (self, other))
+        return kernel(ks, self, other)
 
-    fmin = op_fmin
+    def fmin(self, other=MISSING, **more):
+        if more:
+            return self.fmin(**first_names(methods.fmin, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_fmin[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::fmin', (self, other))
+        return kernel(ks, self, other)
 
-    def fmod(self, other, **kwargs):
+    def fmod(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_fmod, ('self', 'other'), (self, other,), (), kwargs)
             return P_fmod(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1406,8 +1512,10 @@ class methods:
             return P_fmod(self, other)
         return kernel(ks, self, other)
 
-    def fmod_(self, other, **kwargs):
+    def fmod_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_fmod_, ('self', 'other'), (self, other,), (), kwargs)
             return P_fmod_(self, other, **kwargs)
         state = DISPATCH()
         try:

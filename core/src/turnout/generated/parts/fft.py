@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_str, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    check_options, with_requires_grad,
+    check_options, first_names, with_requires_grad,
 )
 
 K__fft_r2c = {}
@@ -781,10 +784,14 @@ def op_fft_ifftshift(self, dim=None):
     return kernel(ks, self, dim)
 
 
-def fft(input, n=None, dim=-1, norm=None, *, out=None):
+def fft(input=MISSING, n=None, dim=-1, norm=None, **more):
     """aten::fft_fft, aten::fft_fft.out"""
-    if out is not None:
-        return op_fft_fft__out(input, n, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fft(**first_names(fft, more, {'input': input, 'n': n, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_fft__out(input, n, dim, norm, out=out)
     if n is not None and n.__class__ is not int: n = as_int('aten::fft_fft', 'n', n)
     if dim.__class__ is not int: dim = as_int('aten::fft_fft', 'dim', dim)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft', 'norm', norm)
@@ -800,10 +807,14 @@ def fft(input, n=None, dim=-1, norm=None, *, out=None):
     return kernel(ks, input, n, dim, norm)
 
 
-def fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+def fft2(input=MISSING, s=None, dim=(-2, -1), norm=None, **more):
     """aten::fft_fft2, aten::fft_fft2.out"""
-    if out is not None:
-        return op_fft_fft2__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fft2(**first_names(fft2, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_fft2__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_fft2', 's', s, 1)
     dim = as_ints('aten::fft_fft2', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fft2', 'norm', norm)
@@ -841,10 +852,14 @@ def fftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None, 
     return kernel(ks, n, d, dtype, layout, device, pin_memory)
 
 
-def fftn(input, s=None, dim=None, norm=None, *, out=None):
+def fftn(input=MISSING, s=None, dim=None, norm=None, **more):
     """aten::fft_fftn, aten::fft_fftn.out"""
-    if out is not None:
-        return op_fft_fftn__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return fftn(**first_names(fftn, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_fftn__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_fftn', 's', s, 1)
     if dim is not None: dim = as_ints('aten::fft_fftn', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_fftn', 'norm', norm)
@@ -860,8 +875,10 @@ def fftn(input, s=None, dim=None, norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def fftshift(input, dim=None):
+def fftshift(input=MISSING, dim=None, **more):
     """aten::fft_fftshift"""
+    if more:
+        return fftshift(**first_names(fftshift, more, {'input': input, 'dim': dim}))
     if dim is not None: dim = as_ints('aten::fft_fftshift', 'dim', dim, 1)
     state = DISPATCH()
     try:
@@ -875,10 +892,14 @@ def fftshift(input, dim=None):
     return kernel(ks, input, dim)
 
 
-def hfft(input, n=None, dim=-1, norm=None, *, out=None):
+def hfft(input=MISSING, n=None, dim=-1, norm=None, **more):
     """aten::fft_hfft, aten::fft_hfft.out"""
-    if out is not None:
-        return op_fft_hfft__out(input, n, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hfft(**first_names(hfft, more, {'input': input, 'n': n, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_hfft__out(input, n, dim, norm, out=out)
     if n is not None and n.__class__ is not int: n = as_int('aten::fft_hfft', 'n', n)
     if dim.__class__ is not int: dim = as_int('aten::fft_hfft', 'dim', dim)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft', 'norm', norm)
@@ -894,10 +915,14 @@ def hfft(input, n=None, dim=-1, norm=None, *, out=None):
     return kernel(ks, input, n, dim, norm)
 
 
-def hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+def hfft2(input=MISSING, s=None, dim=(-2, -1), norm=None, **more):
     """aten::fft_hfft2, aten::fft_hfft2.out"""
-    if out is not None:
-        return op_fft_hfft2__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hfft2(**first_names(hfft2, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_hfft2__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_hfft2', 's', s, 1)
     dim = as_ints('aten::fft_hfft2', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfft2', 'norm', norm)
@@ -913,10 +938,14 @@ def hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def hfftn(input, s=None, dim=None, norm=None, *, out=None):
+def hfftn(input=MISSING, s=None, dim=None, norm=None, **more):
     """aten::fft_hfftn, aten::fft_hfftn.out"""
-    if out is not None:
-        return op_fft_hfftn__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hfftn(**first_names(hfftn, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_hfftn__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_hfftn', 's', s, 1)
     if dim is not None: dim = as_ints('aten::fft_hfftn', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_hfftn', 'norm', norm)
@@ -932,10 +961,14 @@ def hfftn(input, s=None, dim=None, norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def ifft(input, n=None, dim=-1, norm=None, *, out=None):
+def ifft(input=MISSING, n=None, dim=-1, norm=None, **more):
     """aten::fft_ifft, aten::fft_ifft.out"""
-    if out is not None:
-        return op_fft_ifft__out(input, n, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ifft(**first_names(ifft, more, {'input': input, 'n': n, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_ifft__out(input, n, dim, norm, out=out)
     if n is not None and n.__class__ is not int: n = as_int('aten::fft_ifft', 'n', n)
     if dim.__class__ is not int: dim = as_int('aten::fft_ifft', 'dim', dim)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft', 'norm', norm)
@@ -951,10 +984,14 @@ def ifft(input, n=None, dim=-1, norm=None, *, out=None):
     return kernel(ks, input, n, dim, norm)
 
 
-def ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+def ifft2(input=MISSING, s=None, dim=(-2, -1), norm=None, **more):
     """aten::fft_ifft2, aten::fft_ifft2.out"""
-    if out is not None:
-        return op_fft_ifft2__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ifft2(**first_names(ifft2, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_ifft2__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_ifft2', 's', s, 1)
     dim = as_ints('aten::fft_ifft2', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifft2', 'norm', norm)
@@ -970,10 +1007,14 @@ def ifft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def ifftn(input, s=None, dim=None, norm=None, *, out=None):
+def ifftn(input=MISSING, s=None, dim=None, norm=None, **more):
     """aten::fft_ifftn, aten::fft_ifftn.out"""
-    if out is not None:
-        return op_fft_ifftn__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ifftn(**first_names(ifftn, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_ifftn__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_ifftn', 's', s, 1)
     if dim is not None: dim = as_ints('aten::fft_ifftn', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ifftn', 'norm', norm)
@@ -989,8 +1030,10 @@ def ifftn(input, s=None, dim=None, norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def ifftshift(input, dim=None):
+def ifftshift(input=MISSING, dim=None, **more):
     """aten::fft_ifftshift"""
+    if more:
+        return ifftshift(**first_names(ifftshift, more, {'input': input, 'dim': dim}))
     if dim is not None: dim = as_ints('aten::fft_ifftshift', 'dim', dim, 1)
     state = DISPATCH()
     try:
@@ -1004,10 +1047,14 @@ def ifftshift(input, dim=None):
     return kernel(ks, input, dim)
 
 
-def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
+def ihfft(input=MISSING, n=None, dim=-1, norm=None, **more):
     """aten::fft_ihfft, aten::fft_ihfft.out"""
-    if out is not None:
-        return op_fft_ihfft__out(input, n, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ihfft(**first_names(ihfft, more, {'input': input, 'n': n, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_ihfft__out(input, n, dim, norm, out=out)
     if n is not None and n.__class__ is not int: n = as_int('aten::fft_ihfft', 'n', n)
     if dim.__class__ is not int: dim = as_int('aten::fft_ihfft', 'dim', dim)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft', 'norm', norm)
@@ -1023,10 +1070,14 @@ def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
     return kernel(ks, input, n, dim, norm)
 
 
-def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+def ihfft2(input=MISSING, s=None, dim=(-2, -1), norm=None, **more):
     """aten::fft_ihfft2, aten::fft_ihfft2.out"""
-    if out is not None:
-        return op_fft_ihfft2__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ihfft2(**first_names(ihfft2, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_ihfft2__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_ihfft2', 's', s, 1)
     dim = as_ints('aten::fft_ihfft2', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfft2', 'norm', norm)
@@ -1042,10 +1093,14 @@ def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
+def ihfftn(input=MISSING, s=None, dim=None, norm=None, **more):
     """aten::fft_ihfftn, aten::fft_ihfftn.out"""
-    if out is not None:
-        return op_fft_ihfftn__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ihfftn(**first_names(ihfftn, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_ihfftn__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_ihfftn', 's', s, 1)
     if dim is not None: dim = as_ints('aten::fft_ihfftn', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_ihfftn', 'norm', norm)
@@ -1061,10 +1116,14 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def irfft(input, n=None, dim=-1, norm=None, *, out=None):
+def irfft(input=MISSING, n=None, dim=-1, norm=None, **more):
     """aten::fft_irfft, aten::fft_irfft.out"""
-    if out is not None:
-        return op_fft_irfft__out(input, n, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return irfft(**first_names(irfft, more, {'input': input, 'n': n, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_irfft__out(input, n, dim, norm, out=out)
     if n is not None and n.__class__ is not int: n = as_int('aten::fft_irfft', 'n', n)
     if dim.__class__ is not int: dim = as_int('aten::fft_irfft', 'dim', dim)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft', 'norm', norm)
@@ -1080,10 +1139,14 @@ def irfft(input, n=None, dim=-1, norm=None, *, out=None):
     return kernel(ks, input, n, dim, norm)
 
 
-def irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+def irfft2(input=MISSING, s=None, dim=(-2, -1), norm=None, **more):
     """aten::fft_irfft2, aten::fft_irfft2.out"""
-    if out is not None:
-        return op_fft_irfft2__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return irfft2(**first_names(irfft2, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_irfft2__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_irfft2', 's', s, 1)
     dim = as_ints('aten::fft_irfft2', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfft2', 'norm', norm)
@@ -1099,10 +1162,14 @@ def irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def irfftn(input, s=None, dim=None, norm=None, *, out=None):
+def irfftn(input=MISSING, s=None, dim=None, norm=None, **more):
     """aten::fft_irfftn, aten::fft_irfftn.out"""
-    if out is not None:
-        return op_fft_irfftn__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return irfftn(**first_names(irfftn, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_irfftn__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_irfftn', 's', s, 1)
     if dim is not None: dim = as_ints('aten::fft_irfftn', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_irfftn', 'norm', norm)
@@ -1118,10 +1185,14 @@ def irfftn(input, s=None, dim=None, norm=None, *, out=None):
     return kernel(ks, input, s, dim, norm)
 
 
-def rfft(input, n=None, dim=-1, norm=None, *, out=None):
+def rfft(input=MISSING, n=None, dim=-1, norm=None, **more):
     """aten::fft_rfft, aten::fft_rfft.out"""
-    if out is not None:
-        return op_fft_rfft__out(input, n, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return rfft(**first_names(rfft, more, {'input': input, 'n': n, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_rfft__out(input, n, dim, norm, out=out)
     if n is not None and n.__class__ is not int: n = as_int('aten::fft_rfft', 'n', n)
     if dim.__class__ is not int: dim = as_int('aten::fft_rfft', 'dim', dim)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft', 'norm', norm)
@@ -1137,10 +1208,14 @@ def rfft(input, n=None, dim=-1, norm=None, *, out=None):
     return kernel(ks, input, n, dim, norm)
 
 
-def rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+def rfft2(input=MISSING, s=None, dim=(-2, -1), norm=None, **more):
     """aten::fft_rfft2, aten::fft_rfft2.out"""
-    if out is not None:
-        return op_fft_rfft2__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return rfft2(**first_names(rfft2, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_rfft2__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_rfft2', 's', s, 1)
     dim = as_ints('aten::fft_rfft2', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfft2', 'norm', norm)
@@ -1178,10 +1253,14 @@ def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, pin_memory=None,
     return kernel(ks, n, d, dtype, layout, device, pin_memory)
 
 
-def rfftn(input, s=None, dim=None, norm=None, *, out=None):
+def rfftn(input=MISSING, s=None, dim=None, norm=None, **more):
     """aten::fft_rfftn, aten::fft_rfftn.out"""
-    if out is not None:
-        return op_fft_rfftn__out(input, s, dim, norm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return rfftn(**first_names(rfftn, more, {'input': input, 's': s, 'dim': dim, 'norm': norm}), out=out)
+        if out is not None:
+            return op_fft_rfftn__out(input, s, dim, norm, out=out)
     if s is not None: s = as_ints('aten::fft_rfftn', 's', s, 1)
     if dim is not None: dim = as_ints('aten::fft_rfftn', 'dim', dim, 1)
     if norm is not None and norm.__class__ is not str: norm = as_str('aten::fft_rfftn', 'norm', norm)

@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, out_tuple, packet,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, out_tuple, packet,
 )
 
 P_ge = packet('aten', 'ge')
@@ -906,10 +909,14 @@ def op_geometric(self, p, *, generator=None):
     return kernel(ks, self, p, generator)
 
 
-def gather(input, dim, index, *, sparse_grad=False, out=None):
+def gather(input=MISSING, dim=MISSING, index=MISSING, *, sparse_grad=False, **more):
     """aten::gather, aten::gather.out"""
-    if out is not None:
-        return op_gather__out(input, dim, index, sparse_grad=sparse_grad, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gather(**first_names(gather, more, {'input': input, 'dim': dim, 'index': index, 'sparse_grad': sparse_grad}), out=out)
+        if out is not None:
+            return op_gather__out(input, dim, index, sparse_grad=sparse_grad, out=out)
     if dim.__class__ is not int: dim = as_int('aten::gather', 'dim', dim)
     if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
     state = DISPATCH()
@@ -924,10 +931,14 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return kernel(ks, input, dim, index, sparse_grad)
 
 
-def gcd(input, other, *, out=None):
+def gcd(input=MISSING, other=MISSING, **more):
     """aten::gcd, aten::gcd.out"""
-    if out is not None:
-        return op_gcd__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gcd(**first_names(gcd, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_gcd__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -940,8 +951,10 @@ def gcd(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def gcd_(input, other):
+def gcd_(input=MISSING, other=MISSING, **more):
     """aten::gcd_"""
+    if more:
+        return gcd_(**first_names(gcd_, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -954,11 +967,13 @@ def gcd_(input, other):
     return kernel(ks, input, other)
 
 
-def ge(input, other, **kwargs):
+def ge(input=MISSING, other=MISSING, **kwargs):
     """aten::ge.Tensor, aten::ge.Scalar, aten::ge.Tensor_out, aten::ge.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_ge, ('self', 'other'), (input, other,), (), kwargs)
         return P_ge(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -972,11 +987,15 @@ def ge(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def geqrf(input, *, out=None):
+def geqrf(input=MISSING, **more):
     """aten::geqrf, aten::geqrf.a"""
-    if out is not None:
-        a, tau = out_tuple('aten::geqrf.a', out, 2)
-        return new_tuple(R_geqrf, op_geqrf__a(input, a=a, tau=tau))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_geqrf, geqrf(**first_names(geqrf, more, {'input': input}), out=out))
+        if out is not None:
+            a, tau = out_tuple('aten::geqrf.a', out, 2)
+            return new_tuple(R_geqrf, op_geqrf__a(input, a=a, tau=tau))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -989,10 +1008,14 @@ def geqrf(input, *, out=None):
     return new_tuple(R_geqrf, kernel(ks, input))
 
 
-def ger(input, vec2, *, out=None):
+def ger(input=MISSING, vec2=MISSING, **more):
     """aten::ger, aten::ger.out"""
-    if out is not None:
-        return op_ger__out(input, vec2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ger(**first_names(ger, more, {'input': input, 'vec2': vec2}), out=out)
+        if out is not None:
+            return op_ger__out(input, vec2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | vec2.keys
@@ -1005,9 +1028,11 @@ def ger(input, vec2, *, out=None):
     return kernel(ks, input, vec2)
 
 
-def gradient(input, **kwargs):
+def gradient(input=MISSING, **kwargs):
     """aten::gradient.scalarint and 6 other overloads"""
     if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_gradient, ('self',), (input,), (), kwargs)
         return P_gradient(input, **kwargs)
     state = DISPATCH()
     try:
@@ -1021,11 +1046,13 @@ def gradient(input, **kwargs):
     return kernel(ks, input, None, None, 1)
 
 
-def greater(input, other, **kwargs):
+def greater(input=MISSING, other=MISSING, **kwargs):
     """aten::greater.Scalar, aten::greater.Tensor, aten::greater.Scalar_out, aten::greater.Tensor_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_greater, ('self', 'other'), (input, other,), (), kwargs)
         return P_greater(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1039,11 +1066,13 @@ def greater(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def greater_equal(input, other, **kwargs):
+def greater_equal(input=MISSING, other=MISSING, **kwargs):
     """aten::greater_equal.Scalar and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_greater_equal, ('self', 'other'), (input, other,), (), kwargs)
         return P_greater_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1057,8 +1086,10 @@ def greater_equal(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+def grid_sampler(input=MISSING, grid=MISSING, interpolation_mode=MISSING, padding_mode=MISSING, align_corners=MISSING, **more):
     """aten::grid_sampler"""
+    if more:
+        return grid_sampler(**first_names(grid_sampler, more, {'input': input, 'grid': grid, 'interpolation_mode': interpolation_mode, 'padding_mode': padding_mode, 'align_corners': align_corners}))
     if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler', 'interpolation_mode', interpolation_mode)
     if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler', 'padding_mode', padding_mode)
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler', 'align_corners', align_corners)
@@ -1074,10 +1105,14 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners, *, out=None):
+def grid_sampler_2d(input=MISSING, grid=MISSING, interpolation_mode=MISSING, padding_mode=MISSING, align_corners=MISSING, **more):
     """aten::grid_sampler_2d, aten::grid_sampler_2d.out"""
-    if out is not None:
-        return op_grid_sampler_2d__out(input, grid, interpolation_mode, padding_mode, align_corners, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return grid_sampler_2d(**first_names(grid_sampler_2d, more, {'input': input, 'grid': grid, 'interpolation_mode': interpolation_mode, 'padding_mode': padding_mode, 'align_corners': align_corners}), out=out)
+        if out is not None:
+            return op_grid_sampler_2d__out(input, grid, interpolation_mode, padding_mode, align_corners, out=out)
     if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_2d', 'interpolation_mode', interpolation_mode)
     if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_2d', 'padding_mode', padding_mode)
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_2d', 'align_corners', align_corners)
@@ -1093,10 +1128,14 @@ def grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners, *, out=None):
+def grid_sampler_3d(input=MISSING, grid=MISSING, interpolation_mode=MISSING, padding_mode=MISSING, align_corners=MISSING, **more):
     """aten::grid_sampler_3d, aten::grid_sampler_3d.out"""
-    if out is not None:
-        return op_grid_sampler_3d__out(input, grid, interpolation_mode, padding_mode, align_corners, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return grid_sampler_3d(**first_names(grid_sampler_3d, more, {'input': input, 'grid': grid, 'interpolation_mode': interpolation_mode, 'padding_mode': padding_mode, 'align_corners': align_corners}), out=out)
+        if out is not None:
+            return op_grid_sampler_3d__out(input, grid, interpolation_mode, padding_mode, align_corners, out=out)
     if interpolation_mode.__class__ is not int: interpolation_mode = as_int('aten::grid_sampler_3d', 'interpolation_mode', interpolation_mode)
     if padding_mode.__class__ is not int: padding_mode = as_int('aten::grid_sampler_3d', 'padding_mode', padding_mode)
     if align_corners.__class__ is not bool: align_corners = as_bool('aten::grid_sampler_3d', 'align_corners', align_corners)
@@ -1112,8 +1151,10 @@ def grid_sampler_3d(input, grid, interpolation_mode, padding_mode, align_corners
     return kernel(ks, input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
+def group_norm(input=MISSING, num_groups=MISSING, weight=None, bias=None, eps=1e-05, cudnn_enabled=True, **more):
     """aten::group_norm"""
+    if more:
+        return group_norm(**first_names(group_norm, more, {'input': input, 'num_groups': num_groups, 'weight': weight, 'bias': bias, 'eps': eps, 'cudnn_enabled': cudnn_enabled}))
     if num_groups.__class__ is not int: num_groups = as_int('aten::group_norm', 'num_groups', num_groups)
     if eps.__class__ is not float: eps = as_float('aten::group_norm', 'eps', eps)
     if cudnn_enabled.__class__ is not bool: cudnn_enabled = as_bool('aten::group_norm', 'cudnn_enabled', cudnn_enabled)
@@ -1133,8 +1174,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabl
     return kernel(ks, input, num_groups, weight, bias, eps, cudnn_enabled)
 
 
-def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def gru(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, **more):
     """aten::gru.input"""
+    if more:
+        return gru(**first_names(gru, more, {'input': input, 'hx': hx, 'params': params, 'has_biases': has_biases, 'num_layers': num_layers, 'dropout': dropout, 'train': train, 'bidirectional': bidirectional, 'batch_first': batch_first}))
     if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::gru.input', 'params', params)
     if has_biases.__class__ is not bool: has_biases = as_bool('aten::gru.input', 'has_biases', has_biases)
     if num_layers.__class__ is not int: num_layers = as_int('aten::gru.input', 'num_layers', num_layers)
@@ -1156,8 +1199,10 @@ def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional
     return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
 
 
-def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def gru_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, **more):
     """aten::gru_cell"""
+    if more:
+        return gru_cell(**first_names(gru_cell, more, {'input': input, 'hx': hx, 'w_ih': w_ih, 'w_hh': w_hh, 'b_ih': b_ih, 'b_hh': b_hh}))
     state = DISPATCH()
     try:
         ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
@@ -1174,11 +1219,13 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-def gt(input, other, **kwargs):
+def gt(input=MISSING, other=MISSING, **kwargs):
     """aten::gt.Tensor, aten::gt.Scalar, aten::gt.Tensor_out, aten::gt.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_gt, ('self', 'other'), (input, other,), (), kwargs)
         return P_gt(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1192,10 +1239,14 @@ def gt(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def gelu(input, *, approximate='none', out=None):
+def gelu(input=MISSING, *, approximate='none', **more):
     """aten::gelu, aten::gelu.out"""
-    if out is not None:
-        return op_gelu__out(input, approximate=approximate, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gelu(**first_names(gelu, more, {'input': input, 'approximate': approximate}), out=out)
+        if out is not None:
+            return op_gelu__out(input, approximate=approximate, out=out)
     if approximate.__class__ is not str: approximate = as_str('aten::gelu', 'approximate', approximate)
     state = DISPATCH()
     try:
@@ -1209,8 +1260,10 @@ def gelu(input, *, approximate='none', out=None):
     return kernel(ks, input, approximate)
 
 
-def gelu_(input, *, approximate='none'):
+def gelu_(input=MISSING, *, approximate='none', **more):
     """aten::gelu_"""
+    if more:
+        return gelu_(**first_names(gelu_, more, {'input': input, 'approximate': approximate}))
     if approximate.__class__ is not str: approximate = as_str('aten::gelu_', 'approximate', approximate)
     state = DISPATCH()
     try:
@@ -1224,10 +1277,14 @@ def gelu_(input, *, approximate='none'):
     return kernel(ks, input, approximate)
 
 
-def glu(input, dim=-1, *, out=None):
+def glu(input=MISSING, dim=-1, **more):
     """aten::glu, aten::glu.out"""
-    if out is not None:
-        return op_glu__out(input, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return glu(**first_names(glu, more, {'input': input, 'dim': dim}), out=out)
+        if out is not None:
+            return op_glu__out(input, dim, out=out)
     if dim.__class__ is not int: dim = as_int('aten::glu', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1244,14 +1301,54 @@ def glu(input, dim=-1, *, out=None):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    gather = op_gather
+    def gather(self, dim=MISSING, index=MISSING, *, sparse_grad=False, **more):
+        if more:
+            return self.gather(**first_names(methods.gather, more, {'dim': dim, 'index': index, 'sparse_grad': sparse_grad}))
+        if dim.__class__ is not int: dim = as_int('aten::gather', 'dim', dim)
+        if sparse_grad.__class__ is not bool: sparse_grad = as_bool('aten::gather', 'sparse_grad', sparse_grad)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_gather[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::gather', (self, dim, index, sparse_grad))
+        return kernel(ks, self, dim, index, sparse_grad)
 
-    gcd = op_gcd
+    def gcd(self, other=MISSING, **more):
+        if more:
+            return self.gcd(**first_names(methods.gcd, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_gcd[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::gcd', (self, other))
+        return kernel(ks, self, other)
 
-    gcd_ = op_gcd_
+    def gcd_(self, other=MISSING, **more):
+        if more:
+            return self.gcd_(**first_names(methods.gcd_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_gcd_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::gcd_', (self, other))
+        return kernel(ks, self, other)
 
-    def ge(self, other, **kwargs):
+    def ge(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ge, ('self', 'other'), (self, other,), (), kwargs)
             return P_ge(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1264,8 +1361,10 @@ class methods:
             return P_ge(self, other)
         return kernel(ks, self, other)
 
-    def ge_(self, other, **kwargs):
+    def ge_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ge_, ('self', 'other'), (self, other,), (), kwargs)
             return P_ge_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1294,8 +1393,10 @@ class methods:
 
     ger = op_ger
 
-    def greater(self, other, **kwargs):
+    def greater(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_greater, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1308,8 +1409,10 @@ class methods:
             return P_greater(self, other)
         return kernel(ks, self, other)
 
-    def greater_(self, other, **kwargs):
+    def greater_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_greater_, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1322,8 +1425,10 @@ class methods:
             return P_greater_(self, other)
         return kernel(ks, self, other)
 
-    def greater_equal(self, other, **kwargs):
+    def greater_equal(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_greater_equal, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1336,8 +1441,10 @@ class methods:
             return P_greater_equal(self, other)
         return kernel(ks, self, other)
 
-    def greater_equal_(self, other, **kwargs):
+    def greater_equal_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_greater_equal_, ('self', 'other'), (self, other,), (), kwargs)
             return P_greater_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1350,8 +1457,10 @@ class methods:
             return P_greater_equal_(self, other)
         return kernel(ks, self, other)
 
-    def gt(self, other, **kwargs):
+    def gt(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_gt, ('self', 'other'), (self, other,), (), kwargs)
             return P_gt(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1364,8 +1473,10 @@ class methods:
             return P_gt(self, other)
         return kernel(ks, self, other)
 
-    def gt_(self, other, **kwargs):
+    def gt_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_gt_, ('self', 'other'), (self, other,), (), kwargs)
             return P_gt_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -12,9 +12,13 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_floats, as_int, as_ints, as_scalar,
     as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    all_ints, out_tuple, packet, with_requires_grad,
+    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_hamming_window = packet('aten', 'hamming_window')
@@ -756,27 +760,6 @@ def op_histc__out(self, bins=100, min=0, max=0, *, out):
         return miss('aten::histc.out', (self, bins, min, max, out))
     return kernel(ks, self, bins, min, max, out)
 
-K__histogramdd_bin_edges__out = {}
-def op__histogramdd_bin_edges__out(self, bins, *, range=None, weight=None, density=False, out):
-    bins = as_ints('aten::_histogramdd_bin_edges.out', 'bins', bins)
-    if range is not None: range = as_floats('aten::_histogramdd_bin_edges.out', 'range', range)
-    if density.__class__ is not bool: density = as_bool('aten::_histogramdd_bin_edges.out', 'density', density)
-    if out.__class__ is not tuple and out.__class__ is not list: out = as_sequence('aten::_histogramdd_bin_edges.out', 'out', out)
-    state = DISPATCH()
-    try:
-        ks = self.keys
-        if weight is not None:
-            ks |= weight.keys
-        for each in out:
-            ks |= each.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K__histogramdd_bin_edges__out[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::_histogramdd_bin_edges.out', (self, bins, range, weight, density, out))
-    return kernel(ks, self, bins, range, weight, density, out)
-
 K__histogramdd_from_bin_cts__out = {}
 def op__histogramdd_from_bin_cts__out(self, bins, *, range=None, weight=None, density=False, out):
     bins = as_ints('aten::_histogramdd_from_bin_cts.out', 'bins', bins)
@@ -955,10 +938,14 @@ def hann_window(*args, **kwargs):
     return P_hann_window(*args, **kwargs)
 
 
-def hardshrink(input, lambd=0.5, *, out=None):
+def hardshrink(input=MISSING, lambd=0.5, **more):
     """aten::hardshrink, aten::hardshrink.out"""
-    if out is not None:
-        return op_hardshrink__out(input, lambd, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardshrink(**first_names(hardshrink, more, {'input': input, 'lambd': lambd}), out=out)
+        if out is not None:
+            return op_hardshrink__out(input, lambd, out=out)
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::hardshrink', 'lambd', lambd)
     state = DISPATCH()
     try:
@@ -972,10 +959,14 @@ def hardshrink(input, lambd=0.5, *, out=None):
     return kernel(ks, input, lambd)
 
 
-def heaviside(input, values, *, out=None):
+def heaviside(input=MISSING, values=MISSING, **more):
     """aten::heaviside, aten::heaviside.out"""
-    if out is not None:
-        return op_heaviside__out(input, values, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return heaviside(**first_names(heaviside, more, {'input': input, 'values': values}), out=out)
+        if out is not None:
+            return op_heaviside__out(input, values, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | values.keys
@@ -988,8 +979,10 @@ def heaviside(input, values, *, out=None):
     return kernel(ks, input, values)
 
 
-def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
+def hinge_embedding_loss(input=MISSING, target=MISSING, margin=1.0, reduction=1, **more):
     """aten::hinge_embedding_loss"""
+    if more:
+        return hinge_embedding_loss(**first_names(hinge_embedding_loss, more, {'input': input, 'target': target, 'margin': margin, 'reduction': reduction}))
     if margin.__class__ is not float: margin = as_float('aten::hinge_embedding_loss', 'margin', margin)
     if reduction.__class__ is not int: reduction = as_int('aten::hinge_embedding_loss', 'reduction', reduction)
     state = DISPATCH()
@@ -1004,10 +997,14 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1):
     return kernel(ks, input, target, margin, reduction)
 
 
-def histc(input, bins=100, min=0, max=0, *, out=None):
+def histc(input=MISSING, bins=100, min=0, max=0, **more):
     """aten::histc, aten::histc.out"""
-    if out is not None:
-        return op_histc__out(input, bins, min, max, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return histc(**first_names(histc, more, {'input': input, 'bins': bins, 'min': min, 'max': max}), out=out)
+        if out is not None:
+            return op_histc__out(input, bins, min, max, out=out)
     if bins.__class__ is not int: bins = as_int('aten::histc', 'bins', bins)
     if min.__class__ is not int and min.__class__ is not float: min = as_scalar('aten::histc', 'min', min)
     if max.__class__ is not int and max.__class__ is not float: max = as_scalar('aten::histc', 'max', max)
@@ -1023,13 +1020,15 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     return kernel(ks, input, bins, min, max)
 
 
-def histogram(input, bins, **kwargs):
+def histogram(input=MISSING, bins=MISSING, **kwargs):
     """aten::histogram.bins_tensor and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["hist"], kwargs["bin_edges"] = out_tuple('aten::histogram.bins_tensor_out', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_histogram, call_packet(P_histogram, ('self', 'bins'), (input, bins,), (), kwargs))
         return new_tuple(R_histogram, P_histogram(input, bins, **kwargs))
     state = DISPATCH()
     try:
@@ -1046,16 +1045,16 @@ def histogram(input, bins, **kwargs):
 def histogramdd(*args, **kwargs):
     """aten::histogramdd, aten::histogramdd.int_bins, aten::histogramdd.TensorList_bins"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_histogramdd, call_packet(P_histogramdd, (), (), args, kwargs))
     return new_tuple(R_histogramdd, P_histogramdd(*args, **kwargs))
 
 
 def hsplit(*args, **kwargs):
     """aten::hsplit.int, aten::hsplit.array"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_hsplit, (), (), args, kwargs)
     return P_hsplit(*args, **kwargs)
 
 
@@ -1078,10 +1077,14 @@ def hstack(tensors, *, out=None):
     return kernel(ks, tensors)
 
 
-def hypot(input, other, *, out=None):
+def hypot(input=MISSING, other=MISSING, **more):
     """aten::hypot, aten::hypot.out"""
-    if out is not None:
-        return op_hypot__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hypot(**first_names(hypot, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_hypot__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1094,10 +1097,14 @@ def hypot(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def hardsigmoid(input, *, out=None):
+def hardsigmoid(input=MISSING, **more):
     """aten::hardsigmoid, aten::hardsigmoid.out"""
-    if out is not None:
-        return op_hardsigmoid__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardsigmoid(**first_names(hardsigmoid, more, {'input': input}), out=out)
+        if out is not None:
+            return op_hardsigmoid__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1110,8 +1117,10 @@ def hardsigmoid(input, *, out=None):
     return kernel(ks, input)
 
 
-def hardsigmoid_(input):
+def hardsigmoid_(input=MISSING, **more):
     """aten::hardsigmoid_"""
+    if more:
+        return hardsigmoid_(**first_names(hardsigmoid_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1124,10 +1133,14 @@ def hardsigmoid_(input):
     return kernel(ks, input)
 
 
-def hardswish(input, *, out=None):
+def hardswish(input=MISSING, **more):
     """aten::hardswish, aten::hardswish.out"""
-    if out is not None:
-        return op_hardswish__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardswish(**first_names(hardswish, more, {'input': input}), out=out)
+        if out is not None:
+            return op_hardswish__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1140,8 +1153,10 @@ def hardswish(input, *, out=None):
     return kernel(ks, input)
 
 
-def hardswish_(input):
+def hardswish_(input=MISSING, **more):
     """aten::hardswish_"""
+    if more:
+        return hardswish_(**first_names(hardswish_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1154,10 +1169,14 @@ def hardswish_(input):
     return kernel(ks, input)
 
 
-def hardtanh(input, min_val=-1, max_val=1, *, out=None):
+def hardtanh(input=MISSING, min_val=-1, max_val=1, **more):
     """aten::hardtanh, aten::hardtanh.out"""
-    if out is not None:
-        return op_hardtanh__out(input, min_val, max_val, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return hardtanh(**first_names(hardtanh, more, {'input': input, 'min_val': min_val, 'max_val': max_val}), out=out)
+        if out is not None:
+            return op_hardtanh__out(input, min_val, max_val, out=out)
     if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh', 'min_val', min_val)
     if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh', 'max_val', max_val)
     state = DISPATCH()
@@ -1172,8 +1191,10 @@ def hardtanh(input, min_val=-1, max_val=1, *, out=None):
     return kernel(ks, input, min_val, max_val)
 
 
-def hardtanh_(input, min_val=-1, max_val=1):
+def hardtanh_(input=MISSING, min_val=-1, max_val=1, **more):
     """aten::hardtanh_"""
+    if more:
+        return hardtanh_(**first_names(hardtanh_, more, {'input': input, 'min_val': min_val, 'max_val': max_val}))
     if min_val.__class__ is not int and min_val.__class__ is not float: min_val = as_scalar('aten::hardtanh_', 'min_val', min_val)
     if max_val.__class__ is not int and max_val.__class__ is not float: max_val = as_scalar('aten::hardtanh_', 'max_val', max_val)
     state = DISPATCH()
@@ -1188,10 +1209,14 @@ def hardtanh_(input, min_val=-1, max_val=1):
     return kernel(ks, input, min_val, max_val)
 
 
-def huber_loss(input, target, reduction=1, delta=1.0, *, out=None):
+def huber_loss(input=MISSING, target=MISSING, reduction=1, delta=1.0, **more):
     """aten::huber_loss, aten::huber_loss.out"""
-    if out is not None:
-        return op_huber_loss__out(input, target, reduction, delta, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return huber_loss(**first_names(huber_loss, more, {'input': input, 'target': target, 'reduction': reduction, 'delta': delta}), out=out)
+        if out is not None:
+            return op_huber_loss__out(input, target, reduction, delta, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::huber_loss', 'reduction', reduction)
     if delta.__class__ is not float: delta = as_float('aten::huber_loss', 'delta', delta)
     state = DISPATCH()
@@ -1239,9 +1264,33 @@ class methods:
             args = (args,)
         return P_hsplit(self, *args, **kwargs)
 
-    hypot = op_hypot
+    def hypot(self, other=MISSING, **more):
+        if more:
+            return self.hypot(**first_names(methods.hypot, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_hypot[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::hypot', (self, other))
+        return kernel(ks, self, other)
 
-    hypot_ = op_hypot_
+    def hypot_(self, other=MISSING, **more):
+        if more:
+            return self.hypot_(**first_names(methods.hypot_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_hypot_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::hypot_', (self, other))
+        return kernel(ks, self, other)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the
@@ -1319,7 +1368,6 @@ OPERATORS = {
     ),
     '_histogramdd_bin_edges': (
         ('aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]', op__histogramdd_bin_edges, K__histogramdd_bin_edges, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:bin_edges'),)),
-        ('aten::_histogramdd_bin_edges.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False, Tensor(a!)[] out) -> ()', op__histogramdd_bin_edges__out, K__histogramdd_bin_edges__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_histogramdd_bin_edges'),)),
     ),
     '_histogramdd_from_bin_cts': (
         ('aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor', op__histogramdd_from_bin_cts, K__histogramdd_from_bin_cts, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.histograms:from_bin_counts'),)),

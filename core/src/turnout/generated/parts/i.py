@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_int, as_ints, as_scalar, as_sequence, as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, packet,
 )
 
 P_index_fill = packet('aten', 'index_fill')
@@ -941,10 +945,14 @@ def op_index_reduce__out(self, dim, index, source, reduce, *, include_self=True,
     return kernel(ks, self, dim, index, source, reduce, include_self, out)
 
 
-def i0(input, *, out=None):
+def i0(input=MISSING, **more):
     """aten::i0, aten::i0.out"""
-    if out is not None:
-        return op_i0__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return i0(**first_names(i0, more, {'input': input}), out=out)
+        if out is not None:
+            return op_i0__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -957,8 +965,10 @@ def i0(input, *, out=None):
     return kernel(ks, input)
 
 
-def i0_(input):
+def i0_(input=MISSING, **more):
     """aten::i0_"""
+    if more:
+        return i0_(**first_names(i0_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -971,10 +981,14 @@ def i0_(input):
     return kernel(ks, input)
 
 
-def igamma(input, other, *, out=None):
+def igamma(input=MISSING, other=MISSING, **more):
     """aten::igamma, aten::igamma.out"""
-    if out is not None:
-        return op_igamma__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return igamma(**first_names(igamma, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_igamma__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -987,10 +1001,14 @@ def igamma(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def igammac(input, other, *, out=None):
+def igammac(input=MISSING, other=MISSING, **more):
     """aten::igammac, aten::igammac.out"""
-    if out is not None:
-        return op_igammac__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return igammac(**first_names(igammac, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_igammac__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1003,8 +1021,10 @@ def igammac(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def imag(input):
+def imag(input=MISSING, **more):
     """aten::imag"""
+    if more:
+        return imag(**first_names(imag, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1017,10 +1037,14 @@ def imag(input):
     return kernel(ks, input)
 
 
-def index(input, indices, *, out=None):
+def index(input=MISSING, indices=MISSING, **more):
     """aten::index.Tensor, aten::index.Tensor_out"""
-    if out is not None:
-        return op_index__Tensor_out(input, indices, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index(**first_names(index, more, {'input': input, 'indices': indices}), out=out)
+        if out is not None:
+            return op_index__Tensor_out(input, indices, out=out)
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index.Tensor', 'indices', indices)
     state = DISPATCH()
     try:
@@ -1037,10 +1061,14 @@ def index(input, indices, *, out=None):
     return kernel(ks, input, indices)
 
 
-def index_add(input, dim, index, source, *, alpha=1, out=None):
+def index_add(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, **more):
     """aten::index_add, aten::index_add.out"""
-    if out is not None:
-        return op_index_add__out(input, dim, index, source, alpha=alpha, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_add(**first_names(index_add, more, {'input': input, 'dim': dim, 'index': index, 'source': source, 'alpha': alpha}), out=out)
+        if out is not None:
+            return op_index_add__out(input, dim, index, source, alpha=alpha, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_add', 'dim', dim)
     if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
     state = DISPATCH()
@@ -1055,10 +1083,14 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     return kernel(ks, input, dim, index, source, alpha)
 
 
-def index_copy(input, dim, index, source, *, out=None):
+def index_copy(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, **more):
     """aten::index_copy, aten::index_copy.out"""
-    if out is not None:
-        return op_index_copy__out(input, dim, index, source, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_copy(**first_names(index_copy, more, {'input': input, 'dim': dim, 'index': index, 'source': source}), out=out)
+        if out is not None:
+            return op_index_copy__out(input, dim, index, source, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_copy', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1075,17 +1107,21 @@ def index_copy(input, dim, index, source, *, out=None):
 def index_fill(*args, **kwargs):
     """aten::index_fill.int_Scalar and 3 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_index_fill, (), (), args, kwargs)
     return P_index_fill(*args, **kwargs)
 
 
-def index_put(input, indices, values, accumulate=False, *, out=None):
+def index_put(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, **more):
     """aten::index_put, aten::index_put.out"""
-    if out is not None:
-        return op_index_put__out(input, indices, values, accumulate, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_put(**first_names(index_put, more, {'input': input, 'indices': indices, 'values': values, 'accumulate': accumulate}), out=out)
+        if out is not None:
+            return op_index_put__out(input, indices, values, accumulate, out=out)
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index_put', 'indices', indices)
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put', 'accumulate', accumulate)
     state = DISPATCH()
@@ -1103,8 +1139,10 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
     return kernel(ks, input, indices, values, accumulate)
 
 
-def index_put_(input, indices, values, accumulate=False):
+def index_put_(input=MISSING, indices=MISSING, values=MISSING, accumulate=False, **more):
     """aten::index_put_"""
+    if more:
+        return index_put_(**first_names(index_put_, more, {'input': input, 'indices': indices, 'values': values, 'accumulate': accumulate}))
     if indices.__class__ is not tuple and indices.__class__ is not list: indices = as_sequence('aten::index_put_', 'indices', indices)
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::index_put_', 'accumulate', accumulate)
     state = DISPATCH()
@@ -1122,10 +1160,14 @@ def index_put_(input, indices, values, accumulate=False):
     return kernel(ks, input, indices, values, accumulate)
 
 
-def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+def index_reduce(input=MISSING, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, **more):
     """aten::index_reduce, aten::index_reduce.out"""
-    if out is not None:
-        return op_index_reduce__out(input, dim, index, source, reduce, include_self=include_self, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_reduce(**first_names(index_reduce, more, {'input': input, 'dim': dim, 'index': index, 'source': source, 'reduce': reduce, 'include_self': include_self}), out=out)
+        if out is not None:
+            return op_index_reduce__out(input, dim, index, source, reduce, include_self=include_self, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_reduce', 'dim', dim)
     if reduce.__class__ is not str: reduce = as_str('aten::index_reduce', 'reduce', reduce)
     if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce', 'include_self', include_self)
@@ -1141,10 +1183,14 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     return kernel(ks, input, dim, index, source, reduce, include_self)
 
 
-def index_select(input, dim, index, *, out=None):
+def index_select(input=MISSING, dim=MISSING, index=MISSING, **more):
     """aten::index_select, aten::index_select.out"""
-    if out is not None:
-        return op_index_select__out(input, dim, index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return index_select(**first_names(index_select, more, {'input': input, 'dim': dim, 'index': index}), out=out)
+        if out is not None:
+            return op_index_select__out(input, dim, index, out=out)
     if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1158,10 +1204,14 @@ def index_select(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
-def inner(input, other, *, out=None):
+def inner(input=MISSING, other=MISSING, **more):
     """aten::inner, aten::inner.out"""
-    if out is not None:
-        return op_inner__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return inner(**first_names(inner, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_inner__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1174,8 +1224,10 @@ def inner(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled):
+def instance_norm(input=MISSING, weight=MISSING, bias=MISSING, running_mean=MISSING, running_var=MISSING, use_input_stats=MISSING, momentum=MISSING, eps=MISSING, cudnn_enabled=MISSING, **more):
     """aten::instance_norm"""
+    if more:
+        return instance_norm(**first_names(instance_norm, more, {'input': input, 'weight': weight, 'bias': bias, 'running_mean': running_mean, 'running_var': running_var, 'use_input_stats': use_input_stats, 'momentum': momentum, 'eps': eps, 'cudnn_enabled': cudnn_enabled}))
     if use_input_stats.__class__ is not bool: use_input_stats = as_bool('aten::instance_norm', 'use_input_stats', use_input_stats)
     if momentum.__class__ is not float: momentum = as_float('aten::instance_norm', 'momentum', momentum)
     if eps.__class__ is not float: eps = as_float('aten::instance_norm', 'eps', eps)
@@ -1200,10 +1252,14 @@ def instance_norm(input, weight, bias, running_mean, running_var, use_input_stat
     return kernel(ks, input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled)
 
 
-def inverse(input, *, out=None):
+def inverse(input=MISSING, **more):
     """aten::inverse, aten::inverse.out"""
-    if out is not None:
-        return op_inverse__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return inverse(**first_names(inverse, more, {'input': input}), out=out)
+        if out is not None:
+            return op_inverse__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1216,8 +1272,10 @@ def inverse(input, *, out=None):
     return kernel(ks, input)
 
 
-def is_complex(input):
+def is_complex(input=MISSING, **more):
     """aten::is_complex"""
+    if more:
+        return is_complex(**first_names(is_complex, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1230,8 +1288,10 @@ def is_complex(input):
     return kernel(ks, input)
 
 
-def is_floating_point(input):
+def is_floating_point(input=MISSING, **more):
     """aten::is_floating_point"""
+    if more:
+        return is_floating_point(**first_names(is_floating_point, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1244,8 +1304,10 @@ def is_floating_point(input):
     return kernel(ks, input)
 
 
-def is_nonzero(input):
+def is_nonzero(input=MISSING, **more):
     """aten::is_nonzero"""
+    if more:
+        return is_nonzero(**first_names(is_nonzero, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1258,8 +1320,10 @@ def is_nonzero(input):
     return kernel(ks, input)
 
 
-def is_same_size(input, other):
+def is_same_size(input=MISSING, other=MISSING, **more):
     """aten::is_same_size"""
+    if more:
+        return is_same_size(**first_names(is_same_size, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1272,8 +1336,10 @@ def is_same_size(input, other):
     return kernel(ks, input, other)
 
 
-def is_signed(input):
+def is_signed(input=MISSING, **more):
     """aten::is_signed"""
+    if more:
+        return is_signed(**first_names(is_signed, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1286,8 +1352,10 @@ def is_signed(input):
     return kernel(ks, input)
 
 
-def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(input=MISSING, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=False, **more):
     """aten::isclose"""
+    if more:
+        return isclose(**first_names(isclose, more, {'input': input, 'other': other, 'rtol': rtol, 'atol': atol, 'equal_nan': equal_nan}))
     if rtol.__class__ is not float: rtol = as_float('aten::isclose', 'rtol', rtol)
     if atol.__class__ is not float: atol = as_float('aten::isclose', 'atol', atol)
     if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
@@ -1303,8 +1371,10 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return kernel(ks, input, other, rtol, atol, equal_nan)
 
 
-def isfinite(input):
+def isfinite(input=MISSING, **more):
     """aten::isfinite"""
+    if more:
+        return isfinite(**first_names(isfinite, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1325,10 +1395,14 @@ def isin(*args, **kwargs):
     return P_isin(*args, **kwargs)
 
 
-def isinf(input, *, out=None):
+def isinf(input=MISSING, **more):
     """aten::isinf, aten::isinf.out"""
-    if out is not None:
-        return op_isinf__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return isinf(**first_names(isinf, more, {'input': input}), out=out)
+        if out is not None:
+            return op_isinf__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1341,10 +1415,14 @@ def isinf(input, *, out=None):
     return kernel(ks, input)
 
 
-def isnan(input, *, out=None):
+def isnan(input=MISSING, **more):
     """aten::isnan, aten::isnan.out"""
-    if out is not None:
-        return op_isnan__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return isnan(**first_names(isnan, more, {'input': input}), out=out)
+        if out is not None:
+            return op_isnan__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1357,10 +1435,14 @@ def isnan(input, *, out=None):
     return kernel(ks, input)
 
 
-def isneginf(input, *, out=None):
+def isneginf(input=MISSING, **more):
     """aten::isneginf, aten::isneginf.out"""
-    if out is not None:
-        return op_isneginf__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return isneginf(**first_names(isneginf, more, {'input': input}), out=out)
+        if out is not None:
+            return op_isneginf__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1373,10 +1455,14 @@ def isneginf(input, *, out=None):
     return kernel(ks, input)
 
 
-def isposinf(input, *, out=None):
+def isposinf(input=MISSING, **more):
     """aten::isposinf, aten::isposinf.out"""
-    if out is not None:
-        return op_isposinf__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return isposinf(**first_names(isposinf, more, {'input': input}), out=out)
+        if out is not None:
+            return op_isposinf__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1389,8 +1475,10 @@ def isposinf(input, *, out=None):
     return kernel(ks, input)
 
 
-def isreal(input):
+def isreal(input=MISSING, **more):
     """aten::isreal"""
+    if more:
+        return isreal(**first_names(isreal, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1403,8 +1491,10 @@ def isreal(input):
     return kernel(ks, input)
 
 
-def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False):
+def istft(input=MISSING, n_fft=MISSING, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None, return_complex=False, **more):
     """aten::istft"""
+    if more:
+        return istft(**first_names(istft, more, {'input': input, 'n_fft': n_fft, 'hop_length': hop_length, 'win_length': win_length, 'window': window, 'center': center, 'normalized': normalized, 'onesided': onesided, 'length': length, 'return_complex': return_complex}))
     if n_fft.__class__ is not int: n_fft = as_int('aten::istft', 'n_fft', n_fft)
     if hop_length is not None and hop_length.__class__ is not int: hop_length = as_int('aten::istft', 'hop_length', hop_length)
     if win_length is not None and win_length.__class__ is not int: win_length = as_int('aten::istft', 'win_length', win_length)
@@ -1427,10 +1517,14 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     return kernel(ks, input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
 
 
-def im2col(input, kernel_size, dilation, padding, stride, *, out=None):
+def im2col(input=MISSING, kernel_size=MISSING, dilation=MISSING, padding=MISSING, stride=MISSING, **more):
     """aten::im2col, aten::im2col.out"""
-    if out is not None:
-        return op_im2col__out(input, kernel_size, dilation, padding, stride, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return im2col(**first_names(im2col, more, {'input': input, 'kernel_size': kernel_size, 'dilation': dilation, 'padding': padding, 'stride': stride}), out=out)
+        if out is not None:
+            return op_im2col__out(input, kernel_size, dilation, padding, stride, out=out)
     kernel_size = as_ints('aten::im2col', 'kernel_size', kernel_size, 2)
     dilation = as_ints('aten::im2col', 'dilation', dilation, 2)
     padding = as_ints('aten::im2col', 'padding', padding, 2)
@@ -1454,41 +1548,202 @@ class methods:
 
     i0_ = op_i0_
 
-    igamma = op_igamma
+    def igamma(self, other=MISSING, **more):
+        if more:
+            return self.igamma(**first_names(methods.igamma, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_igamma[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::igamma', (self, other))
+        return kernel(ks, self, other)
 
-    igamma_ = op_igamma_
+    def igamma_(self, other=MISSING, **more):
+        if more:
+            return self.igamma_(**first_names(methods.igamma_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_igamma_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::igamma_', (self, other))
+        return kernel(ks, self, other)
 
-    igammac = op_igammac
+    def igammac(self, other=MISSING, **more):
+        if more:
+            return self.igammac(**first_names(methods.igammac, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_igammac[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::igammac', (self, other))
+        return kernel(ks, self, other)
 
-    igammac_ = op_igammac_
+    def igammac_(self, other=MISSING, **more):
+        if more:
+            return self.igammac_(**first_names(methods.igammac_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_igammac_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::igammac_', (self, other))
+        return kernel(ks, self, other)
 
     index = op_index__Tensor
 
-    index_add = op_index_add
+    def index_add(self, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, **more):
+        if more:
+            return self.index_add(**first_names(methods.index_add, more, {'dim': dim, 'index': index, 'source': source, 'alpha': alpha}))
+        if dim.__class__ is not int: dim = as_int('aten::index_add', 'dim', dim)
+        if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add', 'alpha', alpha)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_add[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_add', (self, dim, index, source, alpha))
+        return kernel(ks, self, dim, index, source, alpha)
 
-    index_add_ = op_index_add_
+    def index_add_(self, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, **more):
+        if more:
+            return self.index_add_(**first_names(methods.index_add_, more, {'dim': dim, 'index': index, 'source': source, 'alpha': alpha}))
+        if dim.__class__ is not int: dim = as_int('aten::index_add_', 'dim', dim)
+        if alpha.__class__ is not int and alpha.__class__ is not float: alpha = as_scalar('aten::index_add_', 'alpha', alpha)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_add_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_add_', (self, dim, index, source, alpha))
+        return kernel(ks, self, dim, index, source, alpha)
 
-    index_copy = op_index_copy
+    def index_copy(self, dim=MISSING, index=MISSING, source=MISSING, **more):
+        if more:
+            return self.index_copy(**first_names(methods.index_copy, more, {'dim': dim, 'index': index, 'source': source}))
+        if dim.__class__ is not int: dim = as_int('aten::index_copy', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_copy[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_copy', (self, dim, index, source))
+        return kernel(ks, self, dim, index, source)
 
-    index_copy_ = op_index_copy_
+    def index_copy_(self, dim=MISSING, index=MISSING, source=MISSING, **more):
+        if more:
+            return self.index_copy_(**first_names(methods.index_copy_, more, {'dim': dim, 'index': index, 'source': source}))
+        if dim.__class__ is not int: dim = as_int('aten::index_copy_', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_copy_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_copy_', (self, dim, index, source))
+        return kernel(ks, self, dim, index, source)
 
     def index_fill(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_index_fill, ('self',), (self,), args, kwargs)
         return P_index_fill(self, *args, **kwargs)
 
     def index_fill_(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_index_fill_, ('self',), (self,), args, kwargs)
         return P_index_fill_(self, *args, **kwargs)
 
     index_put = op_index_put
 
     index_put_ = op_index_put_
 
-    index_reduce = op_index_reduce
+    def index_reduce(self, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, **more):
+        if more:
+            return self.index_reduce(**first_names(methods.index_reduce, more, {'dim': dim, 'index': index, 'source': source, 'reduce': reduce, 'include_self': include_self}))
+        if dim.__class__ is not int: dim = as_int('aten::index_reduce', 'dim', dim)
+        if reduce.__class__ is not str: reduce = as_str('aten::index_reduce', 'reduce', reduce)
+        if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce', 'include_self', include_self)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_reduce[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_reduce', (self, dim, index, source, reduce, include_self))
+        return kernel(ks, self, dim, index, source, reduce, include_self)
 
-    index_reduce_ = op_index_reduce_
+    def index_reduce_(self, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, **more):
+        if more:
+            return self.index_reduce_(**first_names(methods.index_reduce_, more, {'dim': dim, 'index': index, 'source': source, 'reduce': reduce, 'include_self': include_self}))
+        if dim.__class__ is not int: dim = as_int('aten::index_reduce_', 'dim', dim)
+        if reduce.__class__ is not str: reduce = as_str('aten::index_reduce_', 'reduce', reduce)
+        if include_self.__class__ is not bool: include_self = as_bool('aten::index_reduce_', 'include_self', include_self)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | source.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_reduce_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_reduce_', (self, dim, index, source, reduce, include_self))
+        return kernel(ks, self, dim, index, source, reduce, include_self)
 
-    index_select = op_index_select
+    def index_select(self, dim=MISSING, index=MISSING, **more):
+        if more:
+            return self.index_select(**first_names(methods.index_select, more, {'dim': dim, 'index': index}))
+        if dim.__class__ is not int: dim = as_int('aten::index_select', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_index_select[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::index_select', (self, dim, index))
+        return kernel(ks, self, dim, index)
 
-    inner = op_inner
+    def inner(self, other=MISSING, **more):
+        if more:
+            return self.inner(**first_names(methods.inner, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_inner[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::inner', (self, other))
+        return kernel(ks, self, other)
 
     inverse = op_inverse
 
@@ -1498,11 +1753,38 @@ class methods:
 
     is_nonzero = op_is_nonzero
 
-    is_same_size = op_is_same_size
+    def is_same_size(self, other=MISSING, **more):
+        if more:
+            return self.is_same_size(**first_names(methods.is_same_size, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_is_same_size[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::is_same_size', (self, other))
+        return kernel(ks, self, other)
 
     is_signed = op_is_signed
 
-    isclose = op_isclose
+    def isclose(self, other=MISSING, rtol=1e-05, atol=1e-08, equal_nan=False, **more):
+        if more:
+            return self.isclose(**first_names(methods.isclose, more, {'other': other, 'rtol': rtol, 'atol': atol, 'equal_nan': equal_nan}))
+        if rtol.__class__ is not float: rtol = as_float('aten::isclose', 'rtol', rtol)
+        if atol.__class__ is not float: atol = as_float('aten::isclose', 'atol', atol)
+        if equal_nan.__class__ is not bool: equal_nan = as_bool('aten::isclose', 'equal_nan', equal_nan)
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_isclose[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::isclose', (self, other, rtol, atol, equal_nan))
+        return kernel(ks, self, other, rtol, atol, equal_nan)
 
     isfinite = op_isfinite
 

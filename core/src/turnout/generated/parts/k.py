@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    out_tuple, packet, with_requires_grad,
+    first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_kaiser_window = packet('aten', 'kaiser_window')
@@ -203,8 +206,10 @@ def kaiser_window(*args, **kwargs):
     return P_kaiser_window(*args, **kwargs)
 
 
-def kl_div(input, target, reduction=1, *, log_target=False):
+def kl_div(input=MISSING, target=MISSING, reduction=1, *, log_target=False, **more):
     """aten::kl_div"""
+    if more:
+        return kl_div(**first_names(kl_div, more, {'input': input, 'target': target, 'reduction': reduction, 'log_target': log_target}))
     if reduction.__class__ is not int: reduction = as_int('aten::kl_div', 'reduction', reduction)
     if log_target.__class__ is not bool: log_target = as_bool('aten::kl_div', 'log_target', log_target)
     state = DISPATCH()
@@ -219,10 +224,14 @@ def kl_div(input, target, reduction=1, *, log_target=False):
     return kernel(ks, input, target, reduction, log_target)
 
 
-def kron(input, other, *, out=None):
+def kron(input=MISSING, other=MISSING, **more):
     """aten::kron, aten::kron.out"""
-    if out is not None:
-        return op_kron__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return kron(**first_names(kron, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_kron__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -235,11 +244,15 @@ def kron(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+def kthvalue(input=MISSING, k=MISSING, dim=-1, keepdim=False, **more):
     """aten::kthvalue, aten::kthvalue.values"""
-    if out is not None:
-        values, indices = out_tuple('aten::kthvalue.values', out, 2)
-        return new_tuple(R_kthvalue, op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_kthvalue, kthvalue(**first_names(kthvalue, more, {'input': input, 'k': k, 'dim': dim, 'keepdim': keepdim}), out=out))
+        if out is not None:
+            values, indices = out_tuple('aten::kthvalue.values', out, 2)
+            return new_tuple(R_kthvalue, op_kthvalue__values(input, k, dim, keepdim, values=values, indices=indices))
     if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
     if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)
@@ -258,9 +271,23 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    kron = op_kron
+    def kron(self, other=MISSING, **more):
+        if more:
+            return self.kron(**first_names(methods.kron, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_kron[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::kron', (self, other))
+        return kernel(ks, self, other)
 
-    def kthvalue(self, k, dim=-1, keepdim=False):
+    def kthvalue(self, k, dim=-1, keepdim=False, **more):
+        if more:
+            return new_tuple(R_kthvalue, self.kthvalue(**first_names(methods.kthvalue, more, {'k': k, 'dim': dim, 'keepdim': keepdim})))
         if k.__class__ is not int: k = as_int('aten::kthvalue', 'k', k)
         if dim.__class__ is not int: dim = as_int('aten::kthvalue', 'dim', dim)
         if keepdim.__class__ is not bool: keepdim = as_bool('aten::kthvalue', 'keepdim', keepdim)

@@ -12,9 +12,13 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence,
     miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, out_tuple, packet, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet, with_requires_grad,
 )
 
 P_le = packet('aten', 'le')
@@ -1819,8 +1823,10 @@ def op_log_normal(self, mean=1.0, std=2.0, *, generator=None):
     return kernel(ks, self, mean, std, generator)
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
+def layer_norm(input=MISSING, normalized_shape=MISSING, weight=None, bias=None, eps=1e-05, cudnn_enable=True, **more):
     """aten::layer_norm"""
+    if more:
+        return layer_norm(**first_names(layer_norm, more, {'input': input, 'normalized_shape': normalized_shape, 'weight': weight, 'bias': bias, 'eps': eps, 'cudnn_enable': cudnn_enable}))
     normalized_shape = as_ints('aten::layer_norm', 'normalized_shape', normalized_shape)
     if eps.__class__ is not float: eps = as_float('aten::layer_norm', 'eps', eps)
     if cudnn_enable.__class__ is not bool: cudnn_enable = as_bool('aten::layer_norm', 'cudnn_enable', cudnn_enable)
@@ -1840,10 +1846,14 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn
     return kernel(ks, input, normalized_shape, weight, bias, eps, cudnn_enable)
 
 
-def lcm(input, other, *, out=None):
+def lcm(input=MISSING, other=MISSING, **more):
     """aten::lcm, aten::lcm.out"""
-    if out is not None:
-        return op_lcm__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return lcm(**first_names(lcm, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_lcm__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1856,8 +1866,10 @@ def lcm(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def lcm_(input, other):
+def lcm_(input=MISSING, other=MISSING, **more):
     """aten::lcm_"""
+    if more:
+        return lcm_(**first_names(lcm_, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1870,10 +1882,14 @@ def lcm_(input, other):
     return kernel(ks, input, other)
 
 
-def ldexp(input, other, *, out=None):
+def ldexp(input=MISSING, other=MISSING, **more):
     """aten::ldexp.Tensor, aten::ldexp.out"""
-    if out is not None:
-        return op_ldexp__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ldexp(**first_names(ldexp, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_ldexp__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1886,8 +1902,10 @@ def ldexp(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def ldexp_(input, other):
+def ldexp_(input=MISSING, other=MISSING, **more):
     """aten::ldexp_"""
+    if more:
+        return ldexp_(**first_names(ldexp_, more, {'input': input, 'other': other}))
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1900,11 +1918,13 @@ def ldexp_(input, other):
     return kernel(ks, input, other)
 
 
-def le(input, other, **kwargs):
+def le(input=MISSING, other=MISSING, **kwargs):
     """aten::le.Tensor, aten::le.Scalar, aten::le.Tensor_out, aten::le.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_le, ('self', 'other'), (input, other,), (), kwargs)
         return P_le(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1918,11 +1938,13 @@ def le(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def lerp(input, end, weight, **kwargs):
+def lerp(input=MISSING, end=MISSING, weight=MISSING, **kwargs):
     """aten::lerp.Scalar, aten::lerp.Tensor, aten::lerp.Scalar_out, aten::lerp.Tensor_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_lerp, ('self', 'end', 'weight'), (input, end, weight,), (), kwargs)
         return P_lerp(input, end, weight, **kwargs)
     state = DISPATCH()
     try:
@@ -1936,11 +1958,13 @@ def lerp(input, end, weight, **kwargs):
     return kernel(ks, input, end, weight)
 
 
-def less(input, other, **kwargs):
+def less(input=MISSING, other=MISSING, **kwargs):
     """aten::less.Scalar, aten::less.Tensor, aten::less.Scalar_out, aten::less.Tensor_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_less, ('self', 'other'), (input, other,), (), kwargs)
         return P_less(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1954,11 +1978,13 @@ def less(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def less_equal(input, other, **kwargs):
+def less_equal(input=MISSING, other=MISSING, **kwargs):
     """aten::less_equal.Scalar and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_less_equal, ('self', 'other'), (input, other,), (), kwargs)
         return P_less_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1972,10 +1998,14 @@ def less_equal(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def lgamma(input, *, out=None):
+def lgamma(input=MISSING, **more):
     """aten::lgamma, aten::lgamma.out"""
-    if out is not None:
-        return op_lgamma__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return lgamma(**first_names(lgamma, more, {'input': input}), out=out)
+        if out is not None:
+            return op_lgamma__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1997,10 +2027,14 @@ def linspace(*args, **kwargs):
     return P_linspace(*args, **kwargs)
 
 
-def log(input, *, out=None):
+def log(input=MISSING, **more):
     """aten::log, aten::log.out"""
-    if out is not None:
-        return op_log__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log(**first_names(log, more, {'input': input}), out=out)
+        if out is not None:
+            return op_log__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2013,10 +2047,14 @@ def log(input, *, out=None):
     return kernel(ks, input)
 
 
-def log10(input, *, out=None):
+def log10(input=MISSING, **more):
     """aten::log10, aten::log10.out"""
-    if out is not None:
-        return op_log10__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log10(**first_names(log10, more, {'input': input}), out=out)
+        if out is not None:
+            return op_log10__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2029,8 +2067,10 @@ def log10(input, *, out=None):
     return kernel(ks, input)
 
 
-def log10_(input):
+def log10_(input=MISSING, **more):
     """aten::log10_"""
+    if more:
+        return log10_(**first_names(log10_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2043,10 +2083,14 @@ def log10_(input):
     return kernel(ks, input)
 
 
-def log1p(input, *, out=None):
+def log1p(input=MISSING, **more):
     """aten::log1p, aten::log1p.out"""
-    if out is not None:
-        return op_log1p__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log1p(**first_names(log1p, more, {'input': input}), out=out)
+        if out is not None:
+            return op_log1p__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2059,8 +2103,10 @@ def log1p(input, *, out=None):
     return kernel(ks, input)
 
 
-def log1p_(input):
+def log1p_(input=MISSING, **more):
     """aten::log1p_"""
+    if more:
+        return log1p_(**first_names(log1p_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2073,10 +2119,14 @@ def log1p_(input):
     return kernel(ks, input)
 
 
-def log2(input, *, out=None):
+def log2(input=MISSING, **more):
     """aten::log2, aten::log2.out"""
-    if out is not None:
-        return op_log2__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log2(**first_names(log2, more, {'input': input}), out=out)
+        if out is not None:
+            return op_log2__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2089,8 +2139,10 @@ def log2(input, *, out=None):
     return kernel(ks, input)
 
 
-def log2_(input):
+def log2_(input=MISSING, **more):
     """aten::log2_"""
+    if more:
+        return log2_(**first_names(log2_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2103,8 +2155,10 @@ def log2_(input):
     return kernel(ks, input)
 
 
-def log_(input):
+def log_(input=MISSING, **more):
     """aten::log_"""
+    if more:
+        return log_(**first_names(log_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2117,10 +2171,14 @@ def log_(input):
     return kernel(ks, input)
 
 
-def log_softmax(input, dim, dtype=None, *, out=None):
+def log_softmax(input=MISSING, dim=MISSING, dtype=None, **more):
     """aten::log_softmax.int, aten::log_softmax.int_out"""
-    if out is not None:
-        return op_log_softmax__int_out(input, dim, dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log_softmax(**first_names(log_softmax, more, {'input': input, 'dim': dim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_log_softmax__int_out(input, dim, dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::log_softmax.int', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::log_softmax.int', 'dtype', dtype)
     state = DISPATCH()
@@ -2135,10 +2193,14 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     return kernel(ks, input, dim, dtype)
 
 
-def logaddexp(input, other, *, out=None):
+def logaddexp(input=MISSING, other=MISSING, **more):
     """aten::logaddexp, aten::logaddexp.out"""
-    if out is not None:
-        return op_logaddexp__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logaddexp(**first_names(logaddexp, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logaddexp__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2151,10 +2213,14 @@ def logaddexp(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logaddexp2(input, other, *, out=None):
+def logaddexp2(input=MISSING, other=MISSING, **more):
     """aten::logaddexp2, aten::logaddexp2.out"""
-    if out is not None:
-        return op_logaddexp2__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logaddexp2(**first_names(logaddexp2, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logaddexp2__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2167,10 +2233,14 @@ def logaddexp2(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logcumsumexp(input, dim, *, out=None):
+def logcumsumexp(input=MISSING, dim=MISSING, **more):
     """aten::logcumsumexp, aten::logcumsumexp.out"""
-    if out is not None:
-        return op_logcumsumexp__out(input, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logcumsumexp(**first_names(logcumsumexp, more, {'input': input, 'dim': dim}), out=out)
+        if out is not None:
+            return op_logcumsumexp__out(input, dim, out=out)
     if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2184,8 +2254,10 @@ def logcumsumexp(input, dim, *, out=None):
     return kernel(ks, input, dim)
 
 
-def logdet(input):
+def logdet(input=MISSING, **more):
     """aten::logdet"""
+    if more:
+        return logdet(**first_names(logdet, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2198,10 +2270,14 @@ def logdet(input):
     return kernel(ks, input)
 
 
-def logical_and(input, other, *, out=None):
+def logical_and(input=MISSING, other=MISSING, **more):
     """aten::logical_and, aten::logical_and.out"""
-    if out is not None:
-        return op_logical_and__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_and(**first_names(logical_and, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logical_and__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2214,10 +2290,14 @@ def logical_and(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logical_not(input, *, out=None):
+def logical_not(input=MISSING, **more):
     """aten::logical_not, aten::logical_not.out"""
-    if out is not None:
-        return op_logical_not__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_not(**first_names(logical_not, more, {'input': input}), out=out)
+        if out is not None:
+            return op_logical_not__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2230,10 +2310,14 @@ def logical_not(input, *, out=None):
     return kernel(ks, input)
 
 
-def logical_or(input, other, *, out=None):
+def logical_or(input=MISSING, other=MISSING, **more):
     """aten::logical_or, aten::logical_or.out"""
-    if out is not None:
-        return op_logical_or__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_or(**first_names(logical_or, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logical_or__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2246,10 +2330,14 @@ def logical_or(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logical_xor(input, other, *, out=None):
+def logical_xor(input=MISSING, other=MISSING, **more):
     """aten::logical_xor, aten::logical_xor.out"""
-    if out is not None:
-        return op_logical_xor__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logical_xor(**first_names(logical_xor, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_logical_xor__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2262,10 +2350,14 @@ def logical_xor(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def logit(input, eps=None, *, out=None):
+def logit(input=MISSING, eps=None, **more):
     """aten::logit, aten::logit.out"""
-    if out is not None:
-        return op_logit__out(input, eps, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logit(**first_names(logit, more, {'input': input, 'eps': eps}), out=out)
+        if out is not None:
+            return op_logit__out(input, eps, out=out)
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit', 'eps', eps)
     state = DISPATCH()
     try:
@@ -2279,8 +2371,10 @@ def logit(input, eps=None, *, out=None):
     return kernel(ks, input, eps)
 
 
-def logit_(input, eps=None):
+def logit_(input=MISSING, eps=None, **more):
     """aten::logit_"""
+    if more:
+        return logit_(**first_names(logit_, more, {'input': input, 'eps': eps}))
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::logit_', 'eps', eps)
     state = DISPATCH()
     try:
@@ -2303,10 +2397,14 @@ def logspace(*args, **kwargs):
     return P_logspace(*args, **kwargs)
 
 
-def logsumexp(input, dim, keepdim=False, *, out=None):
+def logsumexp(input=MISSING, dim=MISSING, keepdim=False, **more):
     """aten::logsumexp, aten::logsumexp.out"""
-    if out is not None:
-        return op_logsumexp__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logsumexp(**first_names(logsumexp, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_logsumexp__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::logsumexp', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::logsumexp', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2321,8 +2419,10 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def lstm(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, **more):
     """aten::lstm.input"""
+    if more:
+        return lstm(**first_names(lstm, more, {'input': input, 'hx': hx, 'params': params, 'has_biases': has_biases, 'num_layers': num_layers, 'dropout': dropout, 'train': train, 'bidirectional': bidirectional, 'batch_first': batch_first}))
     if hx.__class__ is not tuple and hx.__class__ is not list: hx = as_sequence('aten::lstm.input', 'hx', hx)
     if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::lstm.input', 'params', params)
     if has_biases.__class__ is not bool: has_biases = as_bool('aten::lstm.input', 'has_biases', has_biases)
@@ -2347,8 +2447,10 @@ def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectiona
     return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
 
 
-def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def lstm_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, **more):
     """aten::lstm_cell"""
+    if more:
+        return lstm_cell(**first_names(lstm_cell, more, {'input': input, 'hx': hx, 'w_ih': w_ih, 'w_hh': w_hh, 'b_ih': b_ih, 'b_hh': b_hh}))
     if hx.__class__ is not tuple and hx.__class__ is not list: hx = as_sequence('aten::lstm_cell', 'hx', hx)
     state = DISPATCH()
     try:
@@ -2368,11 +2470,13 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-def lt(input, other, **kwargs):
+def lt(input=MISSING, other=MISSING, **kwargs):
     """aten::lt.Tensor, aten::lt.Scalar, aten::lt.Tensor_out, aten::lt.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_lt, ('self', 'other'), (input, other,), (), kwargs)
         return P_lt(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2386,10 +2490,14 @@ def lt(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def lu_solve(input, LU_data, LU_pivots, *, out=None):
+def lu_solve(input=MISSING, LU_data=MISSING, LU_pivots=MISSING, **more):
     """aten::lu_solve, aten::lu_solve.out"""
-    if out is not None:
-        return op_lu_solve__out(input, LU_data, LU_pivots, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return lu_solve(**first_names(lu_solve, more, {'input': input, 'LU_data': LU_data, 'LU_pivots': LU_pivots}), out=out)
+        if out is not None:
+            return op_lu_solve__out(input, LU_data, LU_pivots, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | LU_data.keys | LU_pivots.keys
@@ -2421,8 +2529,10 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
     return new_tuple(R_lu_unpack, kernel(ks, LU_data, LU_pivots, unpack_data, unpack_pivots))
 
 
-def l1_loss(input, target, reduction=1):
+def l1_loss(input=MISSING, target=MISSING, reduction=1, **more):
     """aten::l1_loss"""
+    if more:
+        return l1_loss(**first_names(l1_loss, more, {'input': input, 'target': target, 'reduction': reduction}))
     if reduction.__class__ is not int: reduction = as_int('aten::l1_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
@@ -2436,10 +2546,14 @@ def l1_loss(input, target, reduction=1):
     return kernel(ks, input, target, reduction)
 
 
-def leaky_relu(input, negative_slope=0.01, *, out=None):
+def leaky_relu(input=MISSING, negative_slope=0.01, **more):
     """aten::leaky_relu, aten::leaky_relu.out"""
-    if out is not None:
-        return op_leaky_relu__out(input, negative_slope, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return leaky_relu(**first_names(leaky_relu, more, {'input': input, 'negative_slope': negative_slope}), out=out)
+        if out is not None:
+            return op_leaky_relu__out(input, negative_slope, out=out)
     if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu', 'negative_slope', negative_slope)
     state = DISPATCH()
     try:
@@ -2453,8 +2567,10 @@ def leaky_relu(input, negative_slope=0.01, *, out=None):
     return kernel(ks, input, negative_slope)
 
 
-def leaky_relu_(input, negative_slope=0.01):
+def leaky_relu_(input=MISSING, negative_slope=0.01, **more):
     """aten::leaky_relu_"""
+    if more:
+        return leaky_relu_(**first_names(leaky_relu_, more, {'input': input, 'negative_slope': negative_slope}))
     if negative_slope.__class__ is not int and negative_slope.__class__ is not float: negative_slope = as_scalar('aten::leaky_relu_', 'negative_slope', negative_slope)
     state = DISPATCH()
     try:
@@ -2468,10 +2584,14 @@ def leaky_relu_(input, negative_slope=0.01):
     return kernel(ks, input, negative_slope)
 
 
-def linear(input, weight, bias=None, *, out=None):
+def linear(input=MISSING, weight=MISSING, bias=None, **more):
     """aten::linear, aten::linear.out"""
-    if out is not None:
-        return op_linear__out(input, weight, bias, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return linear(**first_names(linear, more, {'input': input, 'weight': weight, 'bias': bias}), out=out)
+        if out is not None:
+            return op_linear__out(input, weight, bias, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | weight.keys
@@ -2486,10 +2606,14 @@ def linear(input, weight, bias=None, *, out=None):
     return kernel(ks, input, weight, bias)
 
 
-def log_sigmoid(input, *, out=None):
+def log_sigmoid(input=MISSING, **more):
     """aten::log_sigmoid, aten::log_sigmoid.out"""
-    if out is not None:
-        return op_log_sigmoid__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log_sigmoid(**first_names(log_sigmoid, more, {'input': input}), out=out)
+        if out is not None:
+            return op_log_sigmoid__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2502,11 +2626,15 @@ def log_sigmoid(input, *, out=None):
     return kernel(ks, input)
 
 
-def log_sigmoid_forward(input, *, out=None):
+def log_sigmoid_forward(input=MISSING, **more):
     """aten::log_sigmoid_forward, aten::log_sigmoid_forward.output"""
-    if out is not None:
-        output, buffer = out_tuple('aten::log_sigmoid_forward.output', out, 2)
-        return new_tuple(R_log_sigmoid_forward, op_log_sigmoid_forward__output(input, output=output, buffer=buffer))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_log_sigmoid_forward, log_sigmoid_forward(**first_names(log_sigmoid_forward, more, {'input': input}), out=out))
+        if out is not None:
+            output, buffer = out_tuple('aten::log_sigmoid_forward.output', out, 2)
+            return new_tuple(R_log_sigmoid_forward, op_log_sigmoid_forward__output(input, output=output, buffer=buffer))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2522,16 +2650,66 @@ def log_sigmoid_forward(input, *, out=None):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    lcm = op_lcm
+    def lcm(self, other=MISSING, **more):
+        if more:
+            return self.lcm(**first_names(methods.lcm, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_lcm[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::lcm', (self, other))
+        return kernel(ks, self, other)
 
-    lcm_ = op_lcm_
+    def lcm_(self, other=MISSING, **more):
+        if more:
+            return self.lcm_(**first_names(methods.lcm_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_lcm_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::lcm_', (self, other))
+        return kernel(ks, self, other)
 
-    ldexp = op_ldexp__Tensor
+    def ldexp(self, other=MISSING, **more):
+        if more:
+            return self.ldexp(**first_names(methods.ldexp, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_ldexp__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::ldexp.Tensor', (self, other))
+        return kernel(ks, self, other)
 
-    ldexp_ = op_ldexp_
+    def ldexp_(self, other=MISSING, **more):
+        if more:
+            return self.ldexp_(**first_names(methods.ldexp_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_ldexp_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::ldexp_', (self, other))
+        return kernel(ks, self, other)
 
-    def le(self, other, **kwargs):
+    def le(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_le, ('self', 'other'), (self, other,), (), kwargs)
             return P_le(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2544,8 +2722,10 @@ class methods:
             return P_le(self, other)
         return kernel(ks, self, other)
 
-    def le_(self, other, **kwargs):
+    def le_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_le_, ('self', 'other'), (self, other,), (), kwargs)
             return P_le_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2586,8 +2766,10 @@ class methods:
             return P_lerp_(self, end, weight)
         return kernel(ks, self, end, weight)
 
-    def less(self, other, **kwargs):
+    def less(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_less, ('self', 'other'), (self, other,), (), kwargs)
             return P_less(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2600,8 +2782,10 @@ class methods:
             return P_less(self, other)
         return kernel(ks, self, other)
 
-    def less_(self, other, **kwargs):
+    def less_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_less_, ('self', 'other'), (self, other,), (), kwargs)
             return P_less_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2614,8 +2798,10 @@ class methods:
             return P_less_(self, other)
         return kernel(ks, self, other)
 
-    def less_equal(self, other, **kwargs):
+    def less_equal(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_less_equal, ('self', 'other'), (self, other,), (), kwargs)
             return P_less_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2628,8 +2814,10 @@ class methods:
             return P_less_equal(self, other)
         return kernel(ks, self, other)
 
-    def less_equal_(self, other, **kwargs):
+    def less_equal_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_less_equal_, ('self', 'other'), (self, other,), (), kwargs)
             return P_less_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2664,31 +2852,154 @@ class methods:
 
     log_normal_ = op_log_normal_
 
-    log_softmax = op_log_softmax__int
+    def log_softmax(self, dim=MISSING, dtype=None, **more):
+        if more:
+            return self.log_softmax(**first_names(methods.log_softmax, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::log_softmax.int', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::log_softmax.int', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_log_softmax__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::log_softmax.int', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
-    logaddexp = op_logaddexp
+    def logaddexp(self, other=MISSING, **more):
+        if more:
+            return self.logaddexp(**first_names(methods.logaddexp, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logaddexp[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logaddexp', (self, other))
+        return kernel(ks, self, other)
 
-    logaddexp2 = op_logaddexp2
+    def logaddexp2(self, other=MISSING, **more):
+        if more:
+            return self.logaddexp2(**first_names(methods.logaddexp2, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logaddexp2[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logaddexp2', (self, other))
+        return kernel(ks, self, other)
 
-    logcumsumexp = op_logcumsumexp
+    def logcumsumexp(self, dim=MISSING, **more):
+        if more:
+            return self.logcumsumexp(**first_names(methods.logcumsumexp, more, {'dim': dim}))
+        if dim.__class__ is not int: dim = as_int('aten::logcumsumexp', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logcumsumexp[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logcumsumexp', (self, dim))
+        return kernel(ks, self, dim)
 
     logdet = op_logdet
 
-    logical_and = op_logical_and
+    def logical_and(self, other=MISSING, **more):
+        if more:
+            return self.logical_and(**first_names(methods.logical_and, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_and[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_and', (self, other))
+        return kernel(ks, self, other)
 
-    logical_and_ = op_logical_and_
+    def logical_and_(self, other=MISSING, **more):
+        if more:
+            return self.logical_and_(**first_names(methods.logical_and_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_and_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_and_', (self, other))
+        return kernel(ks, self, other)
 
     logical_not = op_logical_not
 
     logical_not_ = op_logical_not_
 
-    logical_or = op_logical_or
+    def logical_or(self, other=MISSING, **more):
+        if more:
+            return self.logical_or(**first_names(methods.logical_or, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_or[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_or', (self, other))
+        return kernel(ks, self, other)
 
-    logical_or_ = op_logical_or_
+    def logical_or_(self, other=MISSING, **more):
+        if more:
+            return self.logical_or_(**first_names(methods.logical_or_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_or_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_or_', (self, other))
+        return kernel(ks, self, other)
 
-    logical_xor = op_logical_xor
+    def logical_xor(self, other=MISSING, **more):
+        if more:
+            return self.logical_xor(**first_names(methods.logical_xor, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_xor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_xor', (self, other))
+        return kernel(ks, self, other)
 
-    logical_xor_ = op_logical_xor_
+    def logical_xor_(self, other=MISSING, **more):
+        if more:
+            return self.logical_xor_(**first_names(methods.logical_xor_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_logical_xor_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::logical_xor_', (self, other))
+        return kernel(ks, self, other)
 
     logit = op_logit
 
@@ -2697,10 +3008,14 @@ class methods:
     def logsumexp(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_logsumexp, ('self',), (self,), args, kwargs)
         return P_logsumexp(self, *args, **kwargs)
 
-    def lt(self, other, **kwargs):
+    def lt(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_lt, ('self', 'other'), (self, other,), (), kwargs)
             return P_lt(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2713,8 +3028,10 @@ class methods:
             return P_lt(self, other)
         return kernel(ks, self, other)
 
-    def lt_(self, other, **kwargs):
+    def lt_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_lt_, ('self', 'other'), (self, other,), (), kwargs)
             return P_lt_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_float, as_int, as_ints, as_scalar, as_sequence, as_str, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    out_tuple, packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
 )
 
 P_linalg_cond = packet('aten', 'linalg_cond')
@@ -1623,10 +1626,14 @@ def op_linalg_matrix_power__out(self, n, *, out):
     return kernel(ks, self, n, out)
 
 
-def cholesky(input, *, upper=False, out=None):
+def cholesky(input=MISSING, *, upper=False, **more):
     """aten::linalg_cholesky, aten::linalg_cholesky.out"""
-    if out is not None:
-        return op_linalg_cholesky__out(input, upper=upper, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cholesky(**first_names(cholesky, more, {'input': input, 'upper': upper}), out=out)
+        if out is not None:
+            return op_linalg_cholesky__out(input, upper=upper, out=out)
     if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky', 'upper', upper)
     state = DISPATCH()
     try:
@@ -1640,11 +1647,15 @@ def cholesky(input, *, upper=False, out=None):
     return kernel(ks, input, upper)
 
 
-def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
+def cholesky_ex(input=MISSING, *, upper=False, check_errors=False, **more):
     """aten::linalg_cholesky_ex, aten::linalg_cholesky_ex.L"""
-    if out is not None:
-        L, info = out_tuple('aten::linalg_cholesky_ex.L', out, 2)
-        return new_tuple(R_linalg_cholesky_ex, op_linalg_cholesky_ex__L(input, upper=upper, check_errors=check_errors, L=L, info=info))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_linalg_cholesky_ex, cholesky_ex(**first_names(cholesky_ex, more, {'input': input, 'upper': upper, 'check_errors': check_errors}), out=out))
+        if out is not None:
+            L, info = out_tuple('aten::linalg_cholesky_ex.L', out, 2)
+            return new_tuple(R_linalg_cholesky_ex, op_linalg_cholesky_ex__L(input, upper=upper, check_errors=check_errors, L=L, info=info))
     if upper.__class__ is not bool: upper = as_bool('aten::linalg_cholesky_ex', 'upper', upper)
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_cholesky_ex', 'check_errors', check_errors)
     state = DISPATCH()
@@ -1662,17 +1673,21 @@ def cholesky_ex(input, *, upper=False, check_errors=False, out=None):
 def cond(*args, **kwargs):
     """aten::linalg_cond, aten::linalg_cond.p_str, aten::linalg_cond.out, aten::linalg_cond.p_str_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_linalg_cond, (), (), args, kwargs)
     return P_linalg_cond(*args, **kwargs)
 
 
-def cross(input, other, *, dim=-1, out=None):
+def cross(input=MISSING, other=MISSING, *, dim=-1, **more):
     """aten::linalg_cross, aten::linalg_cross.out"""
-    if out is not None:
-        return op_linalg_cross__out(input, other, dim=dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return cross(**first_names(cross, more, {'input': input, 'other': other, 'dim': dim}), out=out)
+        if out is not None:
+            return op_linalg_cross__out(input, other, dim=dim, out=out)
     if dim.__class__ is not int: dim = as_int('aten::linalg_cross', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1719,11 +1734,15 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return kernel(ks, A, offset, dim1, dim2)
 
 
-def eig(input, *, out=None):
+def eig(input=MISSING, **more):
     """aten::linalg_eig, aten::linalg_eig.out"""
-    if out is not None:
-        eigenvalues, eigenvectors = out_tuple('aten::linalg_eig.out', out, 2)
-        return new_tuple(R_linalg_eig, op_linalg_eig__out(input, eigenvalues=eigenvalues, eigenvectors=eigenvectors))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_linalg_eig, eig(**first_names(eig, more, {'input': input}), out=out))
+        if out is not None:
+            eigenvalues, eigenvectors = out_tuple('aten::linalg_eig.out', out, 2)
+            return new_tuple(R_linalg_eig, op_linalg_eig__out(input, eigenvalues=eigenvalues, eigenvectors=eigenvectors))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1736,11 +1755,15 @@ def eig(input, *, out=None):
     return new_tuple(R_linalg_eig, kernel(ks, input))
 
 
-def eigh(input, UPLO='L', *, out=None):
+def eigh(input=MISSING, UPLO='L', **more):
     """aten::linalg_eigh, aten::linalg_eigh.eigvals"""
-    if out is not None:
-        eigvals, eigvecs = out_tuple('aten::linalg_eigh.eigvals', out, 2)
-        return new_tuple(R_linalg_eigh, op_linalg_eigh__eigvals(input, UPLO, eigvals=eigvals, eigvecs=eigvecs))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_linalg_eigh, eigh(**first_names(eigh, more, {'input': input, 'UPLO': UPLO}), out=out))
+        if out is not None:
+            eigvals, eigvecs = out_tuple('aten::linalg_eigh.eigvals', out, 2)
+            return new_tuple(R_linalg_eigh, op_linalg_eigh__eigvals(input, UPLO, eigvals=eigvals, eigvecs=eigvecs))
     if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigh', 'UPLO', UPLO)
     state = DISPATCH()
     try:
@@ -1754,10 +1777,14 @@ def eigh(input, UPLO='L', *, out=None):
     return new_tuple(R_linalg_eigh, kernel(ks, input, UPLO))
 
 
-def eigvals(input, *, out=None):
+def eigvals(input=MISSING, **more):
     """aten::linalg_eigvals, aten::linalg_eigvals.out"""
-    if out is not None:
-        return op_linalg_eigvals__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return eigvals(**first_names(eigvals, more, {'input': input}), out=out)
+        if out is not None:
+            return op_linalg_eigvals__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1770,10 +1797,14 @@ def eigvals(input, *, out=None):
     return kernel(ks, input)
 
 
-def eigvalsh(input, UPLO='L', *, out=None):
+def eigvalsh(input=MISSING, UPLO='L', **more):
     """aten::linalg_eigvalsh, aten::linalg_eigvalsh.out"""
-    if out is not None:
-        return op_linalg_eigvalsh__out(input, UPLO, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return eigvalsh(**first_names(eigvalsh, more, {'input': input, 'UPLO': UPLO}), out=out)
+        if out is not None:
+            return op_linalg_eigvalsh__out(input, UPLO, out=out)
     if UPLO.__class__ is not str: UPLO = as_str('aten::linalg_eigvalsh', 'UPLO', UPLO)
     state = DISPATCH()
     try:
@@ -1787,10 +1818,14 @@ def eigvalsh(input, UPLO='L', *, out=None):
     return kernel(ks, input, UPLO)
 
 
-def householder_product(input, tau, *, out=None):
+def householder_product(input=MISSING, tau=MISSING, **more):
     """aten::linalg_householder_product, aten::linalg_householder_product.out"""
-    if out is not None:
-        return op_linalg_householder_product__out(input, tau, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return householder_product(**first_names(householder_product, more, {'input': input, 'tau': tau}), out=out)
+        if out is not None:
+            return op_linalg_householder_product__out(input, tau, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | tau.keys
@@ -1837,11 +1872,15 @@ def inv_ex(A, *, check_errors=False, out=None):
     return new_tuple(R_linalg_inv_ex, kernel(ks, A, check_errors))
 
 
-def ldl_factor(input, *, hermitian=False, out=None):
+def ldl_factor(input=MISSING, *, hermitian=False, **more):
     """aten::linalg_ldl_factor, aten::linalg_ldl_factor.out"""
-    if out is not None:
-        LD, pivots = out_tuple('aten::linalg_ldl_factor.out', out, 2)
-        return new_tuple(R_linalg_ldl_factor, op_linalg_ldl_factor__out(input, hermitian=hermitian, LD=LD, pivots=pivots))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_linalg_ldl_factor, ldl_factor(**first_names(ldl_factor, more, {'input': input, 'hermitian': hermitian}), out=out))
+        if out is not None:
+            LD, pivots = out_tuple('aten::linalg_ldl_factor.out', out, 2)
+            return new_tuple(R_linalg_ldl_factor, op_linalg_ldl_factor__out(input, hermitian=hermitian, LD=LD, pivots=pivots))
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor', 'hermitian', hermitian)
     state = DISPATCH()
     try:
@@ -1855,11 +1894,15 @@ def ldl_factor(input, *, hermitian=False, out=None):
     return new_tuple(R_linalg_ldl_factor, kernel(ks, input, hermitian))
 
 
-def ldl_factor_ex(input, *, hermitian=False, check_errors=False, out=None):
+def ldl_factor_ex(input=MISSING, *, hermitian=False, check_errors=False, **more):
     """aten::linalg_ldl_factor_ex, aten::linalg_ldl_factor_ex.out"""
-    if out is not None:
-        LD, pivots, info = out_tuple('aten::linalg_ldl_factor_ex.out', out, 3)
-        return new_tuple(R_linalg_ldl_factor_ex, op_linalg_ldl_factor_ex__out(input, hermitian=hermitian, check_errors=check_errors, LD=LD, pivots=pivots, info=info))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_linalg_ldl_factor_ex, ldl_factor_ex(**first_names(ldl_factor_ex, more, {'input': input, 'hermitian': hermitian, 'check_errors': check_errors}), out=out))
+        if out is not None:
+            LD, pivots, info = out_tuple('aten::linalg_ldl_factor_ex.out', out, 3)
+            return new_tuple(R_linalg_ldl_factor_ex, op_linalg_ldl_factor_ex__out(input, hermitian=hermitian, check_errors=check_errors, LD=LD, pivots=pivots, info=info))
     if hermitian.__class__ is not bool: hermitian = as_bool('aten::linalg_ldl_factor_ex', 'hermitian', hermitian)
     if check_errors.__class__ is not bool: check_errors = as_bool('aten::linalg_ldl_factor_ex', 'check_errors', check_errors)
     state = DISPATCH()
@@ -1891,11 +1934,15 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     return kernel(ks, LD, pivots, B, hermitian)
 
 
-def lstsq(input, b, rcond=None, *, driver=None, out=None):
+def lstsq(input=MISSING, b=MISSING, rcond=None, *, driver=None, **more):
     """aten::linalg_lstsq, aten::linalg_lstsq.out"""
-    if out is not None:
-        solution, residuals, rank, singular_values = out_tuple('aten::linalg_lstsq.out', out, 4)
-        return new_tuple(R_linalg_lstsq, op_linalg_lstsq__out(input, b, rcond, driver=driver, solution=solution, residuals=residuals, rank=rank, singular_values=singular_values))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_linalg_lstsq, lstsq(**first_names(lstsq, more, {'input': input, 'b': b, 'rcond': rcond, 'driver': driver}), out=out))
+        if out is not None:
+            solution, residuals, rank, singular_values = out_tuple('aten::linalg_lstsq.out', out, 4)
+            return new_tuple(R_linalg_lstsq, op_linalg_lstsq__out(input, b, rcond, driver=driver, solution=solution, residuals=residuals, rank=rank, singular_values=singular_values))
     if rcond is not None and rcond.__class__ is not float: rcond = as_float('aten::linalg_lstsq', 'rcond', rcond)
     if driver is not None and driver.__class__ is not str: driver = as_str('aten::linalg_lstsq', 'driver', driver)
     state = DISPATCH()
@@ -1983,10 +2030,14 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     return kernel(ks, LU, pivots, B, left, adjoint)
 
 
-def matmul(input, other, *, out=None):
+def matmul(input=MISSING, other=MISSING, **more):
     """aten::linalg_matmul, aten::linalg_matmul.out"""
-    if out is not None:
-        return op_linalg_matmul__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return matmul(**first_names(matmul, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_linalg_matmul__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1999,10 +2050,14 @@ def matmul(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def matrix_exp(input, *, out=None):
+def matrix_exp(input=MISSING, **more):
     """aten::linalg_matrix_exp, aten::linalg_matrix_exp.out"""
-    if out is not None:
-        return op_linalg_matrix_exp__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return matrix_exp(**first_names(matrix_exp, more, {'input': input}), out=out)
+        if out is not None:
+            return op_linalg_matrix_exp__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2018,17 +2073,21 @@ def matrix_exp(input, *, out=None):
 def matrix_norm(*args, **kwargs):
     """aten::linalg_matrix_norm and 3 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_linalg_matrix_norm, (), (), args, kwargs)
     return P_linalg_matrix_norm(*args, **kwargs)
 
 
-def matrix_power(input, n, *, out=None):
+def matrix_power(input=MISSING, n=MISSING, **more):
     """aten::linalg_matrix_power, aten::linalg_matrix_power.out"""
-    if out is not None:
-        return op_linalg_matrix_power__out(input, n, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return matrix_power(**first_names(matrix_power, more, {'input': input, 'n': n}), out=out)
+        if out is not None:
+            return op_linalg_matrix_power__out(input, n, out=out)
     if n.__class__ is not int: n = as_int('aten::linalg_matrix_power', 'n', n)
     state = DISPATCH()
     try:
@@ -2047,6 +2106,8 @@ def matrix_rank(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_linalg_matrix_rank, (), (), args, kwargs)
     return P_linalg_matrix_rank(*args, **kwargs)
 
 
@@ -2072,20 +2133,20 @@ def multi_dot(tensors, *, out=None):
 def norm(*args, **kwargs):
     """aten::linalg_norm, aten::linalg_norm.ord_str, aten::linalg_norm.out, aten::linalg_norm.ord_str_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_linalg_norm, (), (), args, kwargs)
     return P_linalg_norm(*args, **kwargs)
 
 
 def pinv(*args, **kwargs):
     """aten::linalg_pinv.atol_rtol_tensor and 7 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_linalg_pinv, (), (), args, kwargs)
     return P_linalg_pinv(*args, **kwargs)
 
 
@@ -2160,10 +2221,14 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     return new_tuple(R_linalg_solve_ex, kernel(ks, A, B, left, check_errors))
 
 
-def solve_triangular(input, B, *, upper, left=True, unitriangular=False, out=None):
+def solve_triangular(input=MISSING, B=MISSING, *, upper, left=True, unitriangular=False, **more):
     """aten::linalg_solve_triangular, aten::linalg_solve_triangular.out"""
-    if out is not None:
-        return op_linalg_solve_triangular__out(input, B, upper=upper, left=left, unitriangular=unitriangular, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return solve_triangular(**first_names(solve_triangular, more, {'input': input, 'B': B, 'upper': upper, 'left': left, 'unitriangular': unitriangular}), out=out)
+        if out is not None:
+            return op_linalg_solve_triangular__out(input, B, upper=upper, left=left, unitriangular=unitriangular, out=out)
     if upper.__class__ is not bool: upper = as_bool('aten::linalg_solve_triangular', 'upper', upper)
     if left.__class__ is not bool: left = as_bool('aten::linalg_solve_triangular', 'left', left)
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::linalg_solve_triangular', 'unitriangular', unitriangular)
@@ -2215,10 +2280,14 @@ def svdvals(A, *, driver=None, out=None):
     return kernel(ks, A, driver)
 
 
-def tensorinv(input, ind=2, *, out=None):
+def tensorinv(input=MISSING, ind=2, **more):
     """aten::linalg_tensorinv, aten::linalg_tensorinv.out"""
-    if out is not None:
-        return op_linalg_tensorinv__out(input, ind, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tensorinv(**first_names(tensorinv, more, {'input': input, 'ind': ind}), out=out)
+        if out is not None:
+            return op_linalg_tensorinv__out(input, ind, out=out)
     if ind.__class__ is not int: ind = as_int('aten::linalg_tensorinv', 'ind', ind)
     state = DISPATCH()
     try:
@@ -2232,10 +2301,14 @@ def tensorinv(input, ind=2, *, out=None):
     return kernel(ks, input, ind)
 
 
-def tensorsolve(input, other, dims=None, *, out=None):
+def tensorsolve(input=MISSING, other=MISSING, dims=None, **more):
     """aten::linalg_tensorsolve, aten::linalg_tensorsolve.out"""
-    if out is not None:
-        return op_linalg_tensorsolve__out(input, other, dims, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tensorsolve(**first_names(tensorsolve, more, {'input': input, 'other': other, 'dims': dims}), out=out)
+        if out is not None:
+            return op_linalg_tensorsolve__out(input, other, dims, out=out)
     if dims is not None: dims = as_ints('aten::linalg_tensorsolve', 'dims', dims)
     state = DISPATCH()
     try:
@@ -2264,10 +2337,14 @@ def vander(x, *, N=None):
     return kernel(ks, x, N)
 
 
-def vecdot(x, y, *, dim=-1, out=None):
+def vecdot(x, y, *, dim=-1, **more):
     """aten::linalg_vecdot, aten::linalg_vecdot.out"""
-    if out is not None:
-        return op_linalg_vecdot__out(x, y, dim=dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return vecdot(**first_names(vecdot, more, {'x': x, 'y': y, 'dim': dim}), out=out)
+        if out is not None:
+            return op_linalg_vecdot__out(x, y, dim=dim, out=out)
     if dim.__class__ is not int: dim = as_int('aten::linalg_vecdot', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2281,10 +2358,14 @@ def vecdot(x, y, *, dim=-1, out=None):
     return kernel(ks, x, y, dim)
 
 
-def vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def vector_norm(input=MISSING, ord=2, dim=None, keepdim=False, *, dtype=None, **more):
     """aten::linalg_vector_norm, aten::linalg_vector_norm.out"""
-    if out is not None:
-        return op_linalg_vector_norm__out(input, ord, dim, keepdim, dtype=dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return vector_norm(**first_names(vector_norm, more, {'input': input, 'ord': ord, 'dim': dim, 'keepdim': keepdim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_linalg_vector_norm__out(input, ord, dim, keepdim, dtype=dtype, out=out)
     if ord.__class__ is not int and ord.__class__ is not float: ord = as_scalar('aten::linalg_vector_norm', 'ord', ord)
     if dim is not None: dim = as_ints('aten::linalg_vector_norm', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::linalg_vector_norm', 'keepdim', keepdim)

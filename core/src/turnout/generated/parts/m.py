@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, out_tuple, packet,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet,
 )
 
 P_masked_fill = packet('aten', 'masked_fill')
@@ -1398,6 +1401,19 @@ def op_masked_fill__Tensor_out(self, mask, value, *, out):
         return miss('aten::masked_fill.Tensor_out', (self, mask, value, out))
     return kernel(ks, self, mask, value, out)
 
+K_masked_select__out = {}
+def op_masked_select__out(self, mask, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | mask.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_masked_select__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::masked_select.out', (self, mask, out))
+    return kernel(ks, self, mask, out)
+
 K_msort__out = {}
 def op_msort__out(self, *, out):
     state = DISPATCH()
@@ -1458,11 +1474,13 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction=1):
     return kernel(ks, input1, input2, target, margin, reduction)
 
 
-def masked_fill(input, mask, value, **kwargs):
+def masked_fill(input=MISSING, mask=MISSING, value=MISSING, **kwargs):
     """aten::masked_fill.Scalar and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_masked_fill, ('self', 'mask', 'value'), (input, mask, value,), (), kwargs)
         return P_masked_fill(input, mask, value, **kwargs)
     state = DISPATCH()
     try:
@@ -1476,10 +1494,14 @@ def masked_fill(input, mask, value, **kwargs):
     return kernel(ks, input, mask, value)
 
 
-def masked_scatter(input, mask, source, *, out=None):
+def masked_scatter(input=MISSING, mask=MISSING, source=MISSING, **more):
     """aten::masked_scatter, aten::masked_scatter.out"""
-    if out is not None:
-        return op_masked_scatter__out(input, mask, source, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return masked_scatter(**first_names(masked_scatter, more, {'input': input, 'mask': mask, 'source': source}), out=out)
+        if out is not None:
+            return op_masked_scatter__out(input, mask, source, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mask.keys | source.keys
@@ -1492,8 +1514,14 @@ def masked_scatter(input, mask, source, *, out=None):
     return kernel(ks, input, mask, source)
 
 
-def masked_select(input, mask):
-    """aten::masked_select"""
+def masked_select(input=MISSING, mask=MISSING, **more):
+    """aten::masked_select, aten::masked_select.out"""
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return masked_select(**first_names(masked_select, more, {'input': input, 'mask': mask}), out=out)
+        if out is not None:
+            return op_masked_select__out(input, mask, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mask.keys
@@ -1506,10 +1534,14 @@ def masked_select(input, mask):
     return kernel(ks, input, mask)
 
 
-def matmul(input, other, *, out=None):
+def matmul(input=MISSING, other=MISSING, **more):
     """aten::matmul, aten::matmul.out"""
-    if out is not None:
-        return op_matmul__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return matmul(**first_names(matmul, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_matmul__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1522,8 +1554,10 @@ def matmul(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def matrix_exp(input):
+def matrix_exp(input=MISSING, **more):
     """aten::matrix_exp"""
+    if more:
+        return matrix_exp(**first_names(matrix_exp, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1536,10 +1570,14 @@ def matrix_exp(input):
     return kernel(ks, input)
 
 
-def matrix_power(input, n, *, out=None):
+def matrix_power(input=MISSING, n=MISSING, **more):
     """aten::matrix_power, aten::matrix_power.out"""
-    if out is not None:
-        return op_matrix_power__out(input, n, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return matrix_power(**first_names(matrix_power, more, {'input': input, 'n': n}), out=out)
+        if out is not None:
+            return op_matrix_power__out(input, n, out=out)
     if n.__class__ is not int: n = as_int('aten::matrix_power', 'n', n)
     state = DISPATCH()
     try:
@@ -1556,17 +1594,19 @@ def matrix_power(input, n, *, out=None):
 def max(*args, **kwargs):
     """aten::max.other, aten::max, aten::max.dim, aten::max.unary_out, aten::max.dim_max, aten::max.out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["max"], kwargs["max_values"] = out_tuple('aten::max.unary_out', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_max, call_packet(P_max, (), (), args, kwargs))
     return named(R_max, P_max(*args, **kwargs))
 
 
-def max_pool1d(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+def max_pool1d(input=MISSING, kernel_size=MISSING, stride=(), padding=(0,), dilation=(1,), ceil_mode=False, **more):
     """aten::max_pool1d"""
+    if more:
+        return max_pool1d(**first_names(max_pool1d, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'dilation': dilation, 'ceil_mode': ceil_mode}))
     kernel_size = as_ints('aten::max_pool1d', 'kernel_size', kernel_size, 1)
     stride = as_ints('aten::max_pool1d', 'stride', stride, 1)
     padding = as_ints('aten::max_pool1d', 'padding', padding, 1)
@@ -1584,8 +1624,10 @@ def max_pool1d(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_
     return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool1d_with_indices(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
+def max_pool1d_with_indices(input=MISSING, kernel_size=MISSING, stride=(), padding=(0,), dilation=(1,), ceil_mode=False, **more):
     """aten::max_pool1d_with_indices"""
+    if more:
+        return max_pool1d_with_indices(**first_names(max_pool1d_with_indices, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'dilation': dilation, 'ceil_mode': ceil_mode}))
     kernel_size = as_ints('aten::max_pool1d_with_indices', 'kernel_size', kernel_size, 1)
     stride = as_ints('aten::max_pool1d_with_indices', 'stride', stride, 1)
     padding = as_ints('aten::max_pool1d_with_indices', 'padding', padding, 1)
@@ -1603,8 +1645,10 @@ def max_pool1d_with_indices(input, kernel_size, stride=(), padding=(0,), dilatio
     return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool2d(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False):
+def max_pool2d(input=MISSING, kernel_size=MISSING, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, **more):
     """aten::max_pool2d"""
+    if more:
+        return max_pool2d(**first_names(max_pool2d, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'dilation': dilation, 'ceil_mode': ceil_mode}))
     kernel_size = as_ints('aten::max_pool2d', 'kernel_size', kernel_size, 2)
     stride = as_ints('aten::max_pool2d', 'stride', stride, 2)
     padding = as_ints('aten::max_pool2d', 'padding', padding, 2)
@@ -1622,8 +1666,10 @@ def max_pool2d(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), c
     return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False):
+def max_pool3d(input=MISSING, kernel_size=MISSING, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False, **more):
     """aten::max_pool3d"""
+    if more:
+        return max_pool3d(**first_names(max_pool3d, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'dilation': dilation, 'ceil_mode': ceil_mode}))
     kernel_size = as_ints('aten::max_pool3d', 'kernel_size', kernel_size, 3)
     stride = as_ints('aten::max_pool3d', 'stride', stride, 3)
     padding = as_ints('aten::max_pool3d', 'padding', padding, 3)
@@ -1641,10 +1687,14 @@ def max_pool3d(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1,
     return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def maximum(input, other, *, out=None):
+def maximum(input=MISSING, other=MISSING, **more):
     """aten::maximum, aten::maximum.out"""
-    if out is not None:
-        return op_maximum__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return maximum(**first_names(maximum, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_maximum__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1657,11 +1707,13 @@ def maximum(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def mean(input, *args, **kwargs):
+def mean(input=MISSING, *args, **kwargs):
     """aten::mean, aten::mean.dim, aten::mean.dtype_out, aten::mean.out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_mean, ('self',), (input,), args, kwargs)
         return P_mean(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -1675,13 +1727,15 @@ def mean(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
-def median(input, *args, **kwargs):
+def median(input=MISSING, *args, **kwargs):
     """aten::median, aten::median.dim, aten::median.dim_values, aten::median.out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["values"], kwargs["indices"] = out_tuple('aten::median.dim_values', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_median, call_packet(P_median, ('self',), (input,), args, kwargs))
         return named(R_median, P_median(input, *args, **kwargs))
     state = DISPATCH()
     try:
@@ -1703,19 +1757,23 @@ def meshgrid(*args, **kwargs):
 def min(*args, **kwargs):
     """aten::min.other, aten::min, aten::min.dim, aten::min.unary_out, aten::min.dim_min, aten::min.out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["min"], kwargs["min_indices"] = out_tuple('aten::min.unary_out', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_min, call_packet(P_min, (), (), args, kwargs))
     return named(R_min, P_min(*args, **kwargs))
 
 
-def minimum(input, other, *, out=None):
+def minimum(input=MISSING, other=MISSING, **more):
     """aten::minimum, aten::minimum.out"""
-    if out is not None:
-        return op_minimum__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return minimum(**first_names(minimum, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_minimum__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1728,10 +1786,14 @@ def minimum(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def mm(input, mat2, *, out=None):
+def mm(input=MISSING, mat2=MISSING, **more):
     """aten::mm, aten::mm.out"""
-    if out is not None:
-        return op_mm__out(input, mat2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mm(**first_names(mm, more, {'input': input, 'mat2': mat2}), out=out)
+        if out is not None:
+            return op_mm__out(input, mat2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mat2.keys
@@ -1744,11 +1806,15 @@ def mm(input, mat2, *, out=None):
     return kernel(ks, input, mat2)
 
 
-def mode(input, dim=-1, keepdim=False, *, out=None):
+def mode(input=MISSING, dim=-1, keepdim=False, **more):
     """aten::mode, aten::mode.values"""
-    if out is not None:
-        values, indices = out_tuple('aten::mode.values', out, 2)
-        return new_tuple(R_mode, op_mode__values(input, dim, keepdim, values=values, indices=indices))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_mode, mode(**first_names(mode, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out))
+        if out is not None:
+            values, indices = out_tuple('aten::mode.values', out, 2)
+            return new_tuple(R_mode, op_mode__values(input, dim, keepdim, values=values, indices=indices))
     if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
     state = DISPATCH()
@@ -1766,23 +1832,27 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
 def moveaxis(*args, **kwargs):
     """aten::moveaxis.int, aten::moveaxis.intlist"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_moveaxis, (), (), args, kwargs)
     return P_moveaxis(*args, **kwargs)
 
 
 def movedim(*args, **kwargs):
     """aten::movedim.int, aten::movedim.intlist"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_movedim, (), (), args, kwargs)
     return P_movedim(*args, **kwargs)
 
 
-def msort(input, *, out=None):
+def msort(input=MISSING, **more):
     """aten::msort, aten::msort.out"""
-    if out is not None:
-        return op_msort__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return msort(**first_names(msort, more, {'input': input}), out=out)
+        if out is not None:
+            return op_msort__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1795,11 +1865,13 @@ def msort(input, *, out=None):
     return kernel(ks, input)
 
 
-def mul(input, other, **kwargs):
+def mul(input=MISSING, other=MISSING, **kwargs):
     """aten::mul.Tensor, aten::mul.Scalar, aten::mul.out, aten::mul.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_mul, ('self', 'other'), (input, other,), (), kwargs)
         return P_mul(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1813,10 +1885,14 @@ def mul(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+def multinomial(input=MISSING, num_samples=MISSING, replacement=False, *, generator=None, **more):
     """aten::multinomial, aten::multinomial.out"""
-    if out is not None:
-        return op_multinomial__out(input, num_samples, replacement, generator=generator, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return multinomial(**first_names(multinomial, more, {'input': input, 'num_samples': num_samples, 'replacement': replacement, 'generator': generator}), out=out)
+        if out is not None:
+            return op_multinomial__out(input, num_samples, replacement, generator=generator, out=out)
     if num_samples.__class__ is not int: num_samples = as_int('aten::multinomial', 'num_samples', num_samples)
     if replacement.__class__ is not bool: replacement = as_bool('aten::multinomial', 'replacement', replacement)
     state = DISPATCH()
@@ -1833,11 +1909,13 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     return kernel(ks, input, num_samples, replacement, generator)
 
 
-def multiply(input, other, **kwargs):
+def multiply(input=MISSING, other=MISSING, **kwargs):
     """aten::multiply.Tensor, aten::multiply.Scalar, aten::multiply.out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_multiply, ('self', 'other'), (input, other,), (), kwargs)
         return P_multiply(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1851,10 +1929,14 @@ def multiply(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def mv(input, vec, *, out=None):
+def mv(input=MISSING, vec=MISSING, **more):
     """aten::mv, aten::mv.out"""
-    if out is not None:
-        return op_mv__out(input, vec, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mv(**first_names(mv, more, {'input': input, 'vec': vec}), out=out)
+        if out is not None:
+            return op_mv__out(input, vec, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | vec.keys
@@ -1867,10 +1949,14 @@ def mv(input, vec, *, out=None):
     return kernel(ks, input, vec)
 
 
-def mvlgamma(input, p, *, out=None):
+def mvlgamma(input=MISSING, p=MISSING, **more):
     """aten::mvlgamma, aten::mvlgamma.out"""
-    if out is not None:
-        return op_mvlgamma__out(input, p, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mvlgamma(**first_names(mvlgamma, more, {'input': input, 'p': p}), out=out)
+        if out is not None:
+            return op_mvlgamma__out(input, p, out=out)
     if p.__class__ is not int: p = as_int('aten::mvlgamma', 'p', p)
     state = DISPATCH()
     try:
@@ -1884,11 +1970,15 @@ def mvlgamma(input, p, *, out=None):
     return kernel(ks, input, p)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, *, out=None):
+def max_pool2d_with_indices(input=MISSING, kernel_size=MISSING, stride=(), padding=(0, 0), dilation=(1, 1), ceil_mode=False, **more):
     """aten::max_pool2d_with_indices, aten::max_pool2d_with_indices.out"""
-    if out is not None:
-        out, indices = out_tuple('aten::max_pool2d_with_indices.out', out, 2)
-        return op_max_pool2d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return max_pool2d_with_indices(**first_names(max_pool2d_with_indices, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'dilation': dilation, 'ceil_mode': ceil_mode}), out=out)
+        if out is not None:
+            out, indices = out_tuple('aten::max_pool2d_with_indices.out', out, 2)
+            return op_max_pool2d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
     kernel_size = as_ints('aten::max_pool2d_with_indices', 'kernel_size', kernel_size, 2)
     stride = as_ints('aten::max_pool2d_with_indices', 'stride', stride, 2)
     padding = as_ints('aten::max_pool2d_with_indices', 'padding', padding, 2)
@@ -1906,11 +1996,15 @@ def max_pool2d_with_indices(input, kernel_size, stride=(), padding=(0, 0), dilat
     return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool3d_with_indices(input, kernel_size, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False, *, out=None):
+def max_pool3d_with_indices(input=MISSING, kernel_size=MISSING, stride=(), padding=(0, 0, 0), dilation=(1, 1, 1), ceil_mode=False, **more):
     """aten::max_pool3d_with_indices, aten::max_pool3d_with_indices.out"""
-    if out is not None:
-        out, indices = out_tuple('aten::max_pool3d_with_indices.out', out, 2)
-        return op_max_pool3d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return max_pool3d_with_indices(**first_names(max_pool3d_with_indices, more, {'input': input, 'kernel_size': kernel_size, 'stride': stride, 'padding': padding, 'dilation': dilation, 'ceil_mode': ceil_mode}), out=out)
+        if out is not None:
+            out, indices = out_tuple('aten::max_pool3d_with_indices.out', out, 2)
+            return op_max_pool3d_with_indices__out(input, kernel_size, stride, padding, dilation, ceil_mode, out=out, indices=indices)
     kernel_size = as_ints('aten::max_pool3d_with_indices', 'kernel_size', kernel_size, 3)
     stride = as_ints('aten::max_pool3d_with_indices', 'stride', stride, 3)
     padding = as_ints('aten::max_pool3d_with_indices', 'padding', padding, 3)
@@ -1928,10 +2022,14 @@ def max_pool3d_with_indices(input, kernel_size, stride=(), padding=(0, 0, 0), di
     return kernel(ks, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_unpool2d(input, indices, output_size, *, out=None):
+def max_unpool2d(input=MISSING, indices=MISSING, output_size=MISSING, **more):
     """aten::max_unpool2d, aten::max_unpool2d.out"""
-    if out is not None:
-        return op_max_unpool2d__out(input, indices, output_size, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return max_unpool2d(**first_names(max_unpool2d, more, {'input': input, 'indices': indices, 'output_size': output_size}), out=out)
+        if out is not None:
+            return op_max_unpool2d__out(input, indices, output_size, out=out)
     output_size = as_ints('aten::max_unpool2d', 'output_size', output_size, 2)
     state = DISPATCH()
     try:
@@ -1945,10 +2043,14 @@ def max_unpool2d(input, indices, output_size, *, out=None):
     return kernel(ks, input, indices, output_size)
 
 
-def max_unpool3d(input, indices, output_size, stride, padding, *, out=None):
+def max_unpool3d(input=MISSING, indices=MISSING, output_size=MISSING, stride=MISSING, padding=MISSING, **more):
     """aten::max_unpool3d, aten::max_unpool3d.out"""
-    if out is not None:
-        return op_max_unpool3d__out(input, indices, output_size, stride, padding, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return max_unpool3d(**first_names(max_unpool3d, more, {'input': input, 'indices': indices, 'output_size': output_size, 'stride': stride, 'padding': padding}), out=out)
+        if out is not None:
+            return op_max_unpool3d__out(input, indices, output_size, stride, padding, out=out)
     output_size = as_ints('aten::max_unpool3d', 'output_size', output_size, 3)
     stride = as_ints('aten::max_unpool3d', 'stride', stride, 3)
     padding = as_ints('aten::max_unpool3d', 'padding', padding, 3)
@@ -1964,10 +2066,14 @@ def max_unpool3d(input, indices, output_size, stride, padding, *, out=None):
     return kernel(ks, input, indices, output_size, stride, padding)
 
 
-def mish(input, *, out=None):
+def mish(input=MISSING, **more):
     """aten::mish, aten::mish.out"""
-    if out is not None:
-        return op_mish__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mish(**first_names(mish, more, {'input': input}), out=out)
+        if out is not None:
+            return op_mish__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1980,8 +2086,10 @@ def mish(input, *, out=None):
     return kernel(ks, input)
 
 
-def mish_(input):
+def mish_(input=MISSING, **more):
     """aten::mish_"""
+    if more:
+        return mish_(**first_names(mish_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1994,10 +2102,14 @@ def mish_(input):
     return kernel(ks, input)
 
 
-def mse_loss(input, target, reduction=1, *, out=None):
+def mse_loss(input=MISSING, target=MISSING, reduction=1, **more):
     """aten::mse_loss, aten::mse_loss.out"""
-    if out is not None:
-        return op_mse_loss__out(input, target, reduction, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return mse_loss(**first_names(mse_loss, more, {'input': input, 'target': target, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_mse_loss__out(input, target, reduction, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::mse_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
@@ -2011,10 +2123,14 @@ def mse_loss(input, target, reduction=1, *, out=None):
     return kernel(ks, input, target, reduction)
 
 
-def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction=1, *, out=None):
+def multi_margin_loss(input=MISSING, target=MISSING, p=1, margin=1, weight=None, reduction=1, **more):
     """aten::multi_margin_loss, aten::multi_margin_loss.out"""
-    if out is not None:
-        return op_multi_margin_loss__out(input, target, p, margin, weight, reduction, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return multi_margin_loss(**first_names(multi_margin_loss, more, {'input': input, 'target': target, 'p': p, 'margin': margin, 'weight': weight, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_multi_margin_loss__out(input, target, p, margin, weight, reduction, out=out)
     if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::multi_margin_loss', 'p', p)
     if margin.__class__ is not int and margin.__class__ is not float: margin = as_scalar('aten::multi_margin_loss', 'margin', margin)
     if reduction.__class__ is not int: reduction = as_int('aten::multi_margin_loss', 'reduction', reduction)
@@ -2032,10 +2148,14 @@ def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction=1, *,
     return kernel(ks, input, target, p, margin, weight, reduction)
 
 
-def multilabel_margin_loss(input, target, reduction=1, *, out=None):
+def multilabel_margin_loss(input=MISSING, target=MISSING, reduction=1, **more):
     """aten::multilabel_margin_loss, aten::multilabel_margin_loss.out"""
-    if out is not None:
-        return op_multilabel_margin_loss__out(input, target, reduction, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return multilabel_margin_loss(**first_names(multilabel_margin_loss, more, {'input': input, 'target': target, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_multilabel_margin_loss__out(input, target, reduction, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::multilabel_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
@@ -2086,21 +2206,49 @@ class methods:
 
     masked_select = op_masked_select
 
-    matmul = op_matmul
+    def matmul(self, other=MISSING, **more):
+        if more:
+            return self.matmul(**first_names(methods.matmul, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_matmul[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::matmul', (self, other))
+        return kernel(ks, self, other)
 
     matrix_exp = op_matrix_exp
 
     matrix_power = op_matrix_power
 
     def max(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_max, call_packet(P_max, ('self',), (self,), args, kwargs))
         return named(R_max, P_max(self, *args, **kwargs))
 
-    maximum = op_maximum
+    def maximum(self, other=MISSING, **more):
+        if more:
+            return self.maximum(**first_names(methods.maximum, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_maximum[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::maximum', (self, other))
+        return kernel(ks, self, other)
 
     def mean(self, *args, **kwargs):
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_mean, ('self',), (self,), args, kwargs)
             return P_mean(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -2115,6 +2263,8 @@ class methods:
 
     def median(self, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return named(R_median, call_packet(P_median, ('self',), (self,), args, kwargs))
             return named(R_median, P_median(self, *args, **kwargs))
         state = DISPATCH()
         try:
@@ -2128,13 +2278,29 @@ class methods:
         return kernel(ks, self)
 
     def min(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_min, call_packet(P_min, ('self',), (self,), args, kwargs))
         return named(R_min, P_min(self, *args, **kwargs))
 
-    minimum = op_minimum
+    def minimum(self, other=MISSING, **more):
+        if more:
+            return self.minimum(**first_names(methods.minimum, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_minimum[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::minimum', (self, other))
+        return kernel(ks, self, other)
 
     mm = op_mm
 
-    def mode(self, dim=-1, keepdim=False):
+    def mode(self, dim=-1, keepdim=False, **more):
+        if more:
+            return new_tuple(R_mode, self.mode(**first_names(methods.mode, more, {'dim': dim, 'keepdim': keepdim})))
         if dim.__class__ is not int: dim = as_int('aten::mode', 'dim', dim)
         if keepdim.__class__ is not bool: keepdim = as_bool('aten::mode', 'keepdim', keepdim)
         state = DISPATCH()
@@ -2156,8 +2322,10 @@ class methods:
 
     msort = op_msort
 
-    def mul(self, other, **kwargs):
+    def mul(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_mul, ('self', 'other'), (self, other,), (), kwargs)
             return P_mul(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2170,8 +2338,10 @@ class methods:
             return P_mul(self, other)
         return kernel(ks, self, other)
 
-    def mul_(self, other, **kwargs):
+    def mul_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_mul_, ('self', 'other'), (self, other,), (), kwargs)
             return P_mul_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2186,8 +2356,10 @@ class methods:
 
     multinomial = op_multinomial
 
-    def multiply(self, other, **kwargs):
+    def multiply(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_multiply, ('self', 'other'), (self, other,), (), kwargs)
             return P_multiply(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2200,8 +2372,10 @@ class methods:
             return P_multiply(self, other)
         return kernel(ks, self, other)
 
-    def multiply_(self, other, **kwargs):
+    def multiply_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_multiply_, ('self', 'other'), (self, other,), (), kwargs)
             return P_multiply_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2454,6 +2628,7 @@ OPERATORS = {
     ),
     'masked_select': (
         ('aten::masked_select(Tensor self, Tensor mask) -> Tensor', op_masked_select, K_masked_select, ('dynamic_output_shape',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:masked_select'),)),
+        ('aten::masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)', op_masked_select__out, K_masked_select__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::masked_select'),)),
     ),
     'msort': (
         ('aten::msort(Tensor self) -> Tensor', op_msort, K_msort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:msort'),)),

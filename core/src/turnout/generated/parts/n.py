@@ -12,9 +12,13 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_bools, as_device, as_dtype, as_float, as_int, as_ints, as_scalar,
     as_str, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, out_tuple, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_nanmean = packet('aten', 'nanmean')
@@ -1598,10 +1602,14 @@ def op_normal__float_float_out(mean, std, size, *, generator=None, out):
     return kernel(ks, mean, std, size, generator, out)
 
 
-def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+def nan_to_num(input=MISSING, nan=None, posinf=None, neginf=None, **more):
     """aten::nan_to_num, aten::nan_to_num.out"""
-    if out is not None:
-        return op_nan_to_num__out(input, nan, posinf, neginf, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nan_to_num(**first_names(nan_to_num, more, {'input': input, 'nan': nan, 'posinf': posinf, 'neginf': neginf}), out=out)
+        if out is not None:
+            return op_nan_to_num__out(input, nan, posinf, neginf, out=out)
     if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num', 'nan', nan)
     if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num', 'posinf', posinf)
     if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num', 'neginf', neginf)
@@ -1617,8 +1625,10 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     return kernel(ks, input, nan, posinf, neginf)
 
 
-def nan_to_num_(input, nan=None, posinf=None, neginf=None):
+def nan_to_num_(input=MISSING, nan=None, posinf=None, neginf=None, **more):
     """aten::nan_to_num_"""
+    if more:
+        return nan_to_num_(**first_names(nan_to_num_, more, {'input': input, 'nan': nan, 'posinf': posinf, 'neginf': neginf}))
     if nan is not None and nan.__class__ is not float: nan = as_float('aten::nan_to_num_', 'nan', nan)
     if posinf is not None and posinf.__class__ is not float: posinf = as_float('aten::nan_to_num_', 'posinf', posinf)
     if neginf is not None and neginf.__class__ is not float: neginf = as_float('aten::nan_to_num_', 'neginf', neginf)
@@ -1634,10 +1644,14 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     return kernel(ks, input, nan, posinf, neginf)
 
 
-def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def nanmean(input=MISSING, dim=None, keepdim=False, *, dtype=None, **more):
     """aten::nanmean, aten::nanmean.out"""
-    if out is not None:
-        return op_nanmean__out(input, dim, keepdim, dtype=dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nanmean(**first_names(nanmean, more, {'input': input, 'dim': dim, 'keepdim': keepdim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_nanmean__out(input, dim, keepdim, dtype=dtype, out=out)
     if dim is not None: dim = as_ints('aten::nanmean', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::nanmean', 'keepdim', keepdim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nanmean', 'dtype', dtype)
@@ -1653,13 +1667,15 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return kernel(ks, input, dim, keepdim, dtype)
 
 
-def nanmedian(input, *args, **kwargs):
+def nanmedian(input=MISSING, *args, **kwargs):
     """aten::nanmedian, aten::nanmedian.dim, aten::nanmedian.dim_values, aten::nanmedian.out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif kwargs.get("out").__class__ in (tuple, list):
             kwargs["values"], kwargs["indices"] = out_tuple('aten::nanmedian.dim_values', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return named(R_nanmedian, call_packet(P_nanmedian, ('self',), (input,), args, kwargs))
         return named(R_nanmedian, P_nanmedian(input, *args, **kwargs))
     state = DISPATCH()
     try:
@@ -1676,17 +1692,21 @@ def nanmedian(input, *args, **kwargs):
 def nanquantile(*args, **kwargs):
     """aten::nanquantile, aten::nanquantile.scalar, aten::nanquantile.out, aten::nanquantile.scalar_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_nanquantile, (), (), args, kwargs)
     return P_nanquantile(*args, **kwargs)
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def nansum(input=MISSING, dim=None, keepdim=False, *, dtype=None, **more):
     """aten::nansum, aten::nansum.out"""
-    if out is not None:
-        return op_nansum__out(input, dim, keepdim, dtype=dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nansum(**first_names(nansum, more, {'input': input, 'dim': dim, 'keepdim': keepdim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_nansum__out(input, dim, keepdim, dtype=dtype, out=out)
     if dim is not None: dim = as_ints('aten::nansum', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::nansum', 'keepdim', keepdim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::nansum', 'dtype', dtype)
@@ -1705,15 +1725,19 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 def narrow(*args, **kwargs):
     """aten::narrow, aten::narrow.Tensor"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_narrow, (), (), args, kwargs)
     return P_narrow(*args, **kwargs)
 
 
-def narrow_copy(input, dim, start, length, *, out=None):
+def narrow_copy(input=MISSING, dim=MISSING, start=MISSING, length=MISSING, **more):
     """aten::narrow_copy, aten::narrow_copy.out"""
-    if out is not None:
-        return op_narrow_copy__out(input, dim, start, length, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return narrow_copy(**first_names(narrow_copy, more, {'input': input, 'dim': dim, 'start': start, 'length': length}), out=out)
+        if out is not None:
+            return op_narrow_copy__out(input, dim, start, length, out=out)
     if dim.__class__ is not int: dim = as_int('aten::narrow_copy', 'dim', dim)
     if start.__class__ is not int: start = as_int('aten::narrow_copy', 'start', start)
     if length.__class__ is not int: length = as_int('aten::narrow_copy', 'length', length)
@@ -1729,8 +1753,10 @@ def narrow_copy(input, dim, start, length, *, out=None):
     return kernel(ks, input, dim, start, length)
 
 
-def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+def native_batch_norm(input=MISSING, weight=MISSING, bias=MISSING, running_mean=MISSING, running_var=MISSING, training=MISSING, momentum=MISSING, eps=MISSING, **more):
     """aten::native_batch_norm"""
+    if more:
+        return native_batch_norm(**first_names(native_batch_norm, more, {'input': input, 'weight': weight, 'bias': bias, 'running_mean': running_mean, 'running_var': running_var, 'training': training, 'momentum': momentum, 'eps': eps}))
     if training.__class__ is not bool: training = as_bool('aten::native_batch_norm', 'training', training)
     if momentum.__class__ is not float: momentum = as_float('aten::native_batch_norm', 'momentum', momentum)
     if eps.__class__ is not float: eps = as_float('aten::native_batch_norm', 'eps', eps)
@@ -1754,11 +1780,15 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     return kernel(ks, input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-def native_dropout(input, p, train, *, out=None):
+def native_dropout(input=MISSING, p=MISSING, train=MISSING, **more):
     """aten::native_dropout, aten::native_dropout.out"""
-    if out is not None:
-        out0, out1 = out_tuple('aten::native_dropout.out', out, 2)
-        return op_native_dropout__out(input, p, train, out0=out0, out1=out1)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return native_dropout(**first_names(native_dropout, more, {'input': input, 'p': p, 'train': train}), out=out)
+        if out is not None:
+            out0, out1 = out_tuple('aten::native_dropout.out', out, 2)
+            return op_native_dropout__out(input, p, train, out0=out0, out1=out1)
     if p.__class__ is not float: p = as_float('aten::native_dropout', 'p', p)
     if train is not None and train.__class__ is not bool: train = as_bool('aten::native_dropout', 'train', train)
     state = DISPATCH()
@@ -1773,11 +1803,15 @@ def native_dropout(input, p, train, *, out=None):
     return kernel(ks, input, p, train)
 
 
-def native_group_norm(input, weight, bias, N, C, HxW, group, eps, *, out=None):
+def native_group_norm(input=MISSING, weight=MISSING, bias=MISSING, N=MISSING, C=MISSING, HxW=MISSING, group=MISSING, eps=MISSING, **more):
     """aten::native_group_norm, aten::native_group_norm.out"""
-    if out is not None:
-        out0, out1, out2 = out_tuple('aten::native_group_norm.out', out, 3)
-        return op_native_group_norm__out(input, weight, bias, N, C, HxW, group, eps, out0=out0, out1=out1, out2=out2)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return native_group_norm(**first_names(native_group_norm, more, {'input': input, 'weight': weight, 'bias': bias, 'N': N, 'C': C, 'HxW': HxW, 'group': group, 'eps': eps}), out=out)
+        if out is not None:
+            out0, out1, out2 = out_tuple('aten::native_group_norm.out', out, 3)
+            return op_native_group_norm__out(input, weight, bias, N, C, HxW, group, eps, out0=out0, out1=out1, out2=out2)
     if N.__class__ is not int: N = as_int('aten::native_group_norm', 'N', N)
     if C.__class__ is not int: C = as_int('aten::native_group_norm', 'C', C)
     if HxW.__class__ is not int: HxW = as_int('aten::native_group_norm', 'HxW', HxW)
@@ -1799,11 +1833,15 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps, *, out=None):
     return kernel(ks, input, weight, bias, N, C, HxW, group, eps)
 
 
-def native_layer_norm(input, normalized_shape, weight, bias, eps, *, out=None):
+def native_layer_norm(input=MISSING, normalized_shape=MISSING, weight=MISSING, bias=MISSING, eps=MISSING, **more):
     """aten::native_layer_norm, aten::native_layer_norm.out"""
-    if out is not None:
-        out0, out1, out2 = out_tuple('aten::native_layer_norm.out', out, 3)
-        return op_native_layer_norm__out(input, normalized_shape, weight, bias, eps, out0=out0, out1=out1, out2=out2)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return native_layer_norm(**first_names(native_layer_norm, more, {'input': input, 'normalized_shape': normalized_shape, 'weight': weight, 'bias': bias, 'eps': eps}), out=out)
+        if out is not None:
+            out0, out1, out2 = out_tuple('aten::native_layer_norm.out', out, 3)
+            return op_native_layer_norm__out(input, normalized_shape, weight, bias, eps, out0=out0, out1=out1, out2=out2)
     normalized_shape = as_ints('aten::native_layer_norm', 'normalized_shape', normalized_shape)
     if eps.__class__ is not float: eps = as_float('aten::native_layer_norm', 'eps', eps)
     state = DISPATCH()
@@ -1822,11 +1860,13 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps, *, out=None):
     return kernel(ks, input, normalized_shape, weight, bias, eps)
 
 
-def ne(input, other, **kwargs):
+def ne(input=MISSING, other=MISSING, **kwargs):
     """aten::ne.Tensor, aten::ne.Scalar, aten::ne.Tensor_out, aten::ne.Scalar_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_ne, ('self', 'other'), (input, other,), (), kwargs)
         return P_ne(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1840,10 +1880,14 @@ def ne(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def neg(input, *, out=None):
+def neg(input=MISSING, **more):
     """aten::neg, aten::neg.out"""
-    if out is not None:
-        return op_neg__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return neg(**first_names(neg, more, {'input': input}), out=out)
+        if out is not None:
+            return op_neg__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1856,8 +1900,10 @@ def neg(input, *, out=None):
     return kernel(ks, input)
 
 
-def neg_(input):
+def neg_(input=MISSING, **more):
     """aten::neg_"""
+    if more:
+        return neg_(**first_names(neg_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1870,10 +1916,14 @@ def neg_(input):
     return kernel(ks, input)
 
 
-def negative(input, *, out=None):
+def negative(input=MISSING, **more):
     """aten::negative, aten::negative.out"""
-    if out is not None:
-        return op_negative__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return negative(**first_names(negative, more, {'input': input}), out=out)
+        if out is not None:
+            return op_negative__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1886,8 +1936,10 @@ def negative(input, *, out=None):
     return kernel(ks, input)
 
 
-def negative_(input):
+def negative_(input=MISSING, **more):
     """aten::negative_"""
+    if more:
+        return negative_(**first_names(negative_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1900,10 +1952,14 @@ def negative_(input):
     return kernel(ks, input)
 
 
-def nextafter(input, other, *, out=None):
+def nextafter(input=MISSING, other=MISSING, **more):
     """aten::nextafter, aten::nextafter.out"""
-    if out is not None:
-        return op_nextafter__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nextafter(**first_names(nextafter, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_nextafter__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -1916,10 +1972,14 @@ def nextafter(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def nonzero(input, *, out=None):
+def nonzero(input=MISSING, **more):
     """aten::nonzero, aten::nonzero.out"""
-    if out is not None:
-        return op_nonzero__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nonzero(**first_names(nonzero, more, {'input': input}), out=out)
+        if out is not None:
+            return op_nonzero__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1932,8 +1992,10 @@ def nonzero(input, *, out=None):
     return kernel(ks, input)
 
 
-def nonzero_numpy(input):
+def nonzero_numpy(input=MISSING, **more):
     """aten::nonzero_numpy"""
+    if more:
+        return nonzero_numpy(**first_names(nonzero_numpy, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1946,10 +2008,14 @@ def nonzero_numpy(input):
     return kernel(ks, input)
 
 
-def nonzero_static(input, *, size, fill_value=-1, out=None):
+def nonzero_static(input=MISSING, *, size, fill_value=-1, **more):
     """aten::nonzero_static, aten::nonzero_static.out"""
-    if out is not None:
-        return op_nonzero_static__out(input, size=size, fill_value=fill_value, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nonzero_static(**first_names(nonzero_static, more, {'input': input, 'size': size, 'fill_value': fill_value}), out=out)
+        if out is not None:
+            return op_nonzero_static__out(input, size=size, fill_value=fill_value, out=out)
     if size.__class__ is not int: size = as_int('aten::nonzero_static', 'size', size)
     if fill_value.__class__ is not int: fill_value = as_int('aten::nonzero_static', 'fill_value', fill_value)
     state = DISPATCH()
@@ -1967,10 +2033,10 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
 def norm(*args, **kwargs):
     """aten::norm.Scalar and 7 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_norm, (), (), args, kwargs)
     return P_norm(*args, **kwargs)
 
 
@@ -1993,8 +2059,10 @@ def normal(mean, std, *args, **kwargs):
     return kernel(ks, mean, std, None)
 
 
-def normal_functional(input, mean=0.0, std=1.0, *, generator=None):
+def normal_functional(input=MISSING, mean=0.0, std=1.0, *, generator=None, **more):
     """aten::normal_functional"""
+    if more:
+        return normal_functional(**first_names(normal_functional, more, {'input': input, 'mean': mean, 'std': std, 'generator': generator}))
     if mean.__class__ is not float: mean = as_float('aten::normal_functional', 'mean', mean)
     if std.__class__ is not float: std = as_float('aten::normal_functional', 'std', std)
     state = DISPATCH()
@@ -2011,11 +2079,13 @@ def normal_functional(input, mean=0.0, std=1.0, *, generator=None):
     return kernel(ks, input, mean, std, generator)
 
 
-def not_equal(input, other, **kwargs):
+def not_equal(input=MISSING, other=MISSING, **kwargs):
     """aten::not_equal.Scalar and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_not_equal, ('self', 'other'), (input, other,), (), kwargs)
         return P_not_equal(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2032,17 +2102,21 @@ def not_equal(input, other, **kwargs):
 def nuclear_norm(*args, **kwargs):
     """aten::nuclear_norm, aten::nuclear_norm.dim, aten::nuclear_norm.out, aten::nuclear_norm.dim_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_nuclear_norm, (), (), args, kwargs)
     return P_nuclear_norm(*args, **kwargs)
 
 
-def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
+def nll_loss(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_index=-100, **more):
     """aten::nll_loss, aten::nll_loss.out"""
-    if out is not None:
-        return op_nll_loss__out(input, target, weight, reduction, ignore_index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nll_loss(**first_names(nll_loss, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index}), out=out)
+        if out is not None:
+            return op_nll_loss__out(input, target, weight, reduction, ignore_index, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -2059,10 +2133,14 @@ def nll_loss(input, target, weight=None, reduction=1, ignore_index=-100, *, out=
     return kernel(ks, input, target, weight, reduction, ignore_index)
 
 
-def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100, *, out=None):
+def nll_loss2d(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_index=-100, **more):
     """aten::nll_loss2d, aten::nll_loss2d.out"""
-    if out is not None:
-        return op_nll_loss2d__out(input, target, weight, reduction, ignore_index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return nll_loss2d(**first_names(nll_loss2d, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index}), out=out)
+        if out is not None:
+            return op_nll_loss2d__out(input, target, weight, reduction, ignore_index, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss2d', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss2d', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -2079,11 +2157,15 @@ def nll_loss2d(input, target, weight=None, reduction=1, ignore_index=-100, *, ou
     return kernel(ks, input, target, weight, reduction, ignore_index)
 
 
-def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None):
+def nll_loss_forward(input=MISSING, target=MISSING, weight=MISSING, reduction=MISSING, ignore_index=MISSING, **more):
     """aten::nll_loss_forward, aten::nll_loss_forward.output"""
-    if out is not None:
-        output, total_weight = out_tuple('aten::nll_loss_forward.output', out, 2)
-        return new_tuple(R_nll_loss_forward, op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_nll_loss_forward, nll_loss_forward(**first_names(nll_loss_forward, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index}), out=out))
+        if out is not None:
+            output, total_weight = out_tuple('aten::nll_loss_forward.output', out, 2)
+            return new_tuple(R_nll_loss_forward, op_nll_loss_forward__output(input, target, weight, reduction, ignore_index, output=output, total_weight=total_weight))
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_forward', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_forward', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -2100,8 +2182,10 @@ def nll_loss_forward(input, target, weight, reduction, ignore_index, *, out=None
     return new_tuple(R_nll_loss_forward, kernel(ks, input, target, weight, reduction, ignore_index))
 
 
-def nll_loss_nd(input, target, weight=None, reduction=1, ignore_index=-100):
+def nll_loss_nd(input=MISSING, target=MISSING, weight=None, reduction=1, ignore_index=-100, **more):
     """aten::nll_loss_nd"""
+    if more:
+        return nll_loss_nd(**first_names(nll_loss_nd, more, {'input': input, 'target': target, 'weight': weight, 'reduction': reduction, 'ignore_index': ignore_index}))
     if reduction.__class__ is not int: reduction = as_int('aten::nll_loss_nd', 'reduction', reduction)
     if ignore_index.__class__ is not int: ignore_index = as_int('aten::nll_loss_nd', 'ignore_index', ignore_index)
     state = DISPATCH()
@@ -2128,10 +2212,14 @@ class methods:
     def nanmean(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_nanmean, ('self',), (self,), args, kwargs)
         return P_nanmean(self, *args, **kwargs)
 
     def nanmedian(self, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return named(R_nanmedian, call_packet(P_nanmedian, ('self',), (self,), args, kwargs))
             return named(R_nanmedian, P_nanmedian(self, *args, **kwargs))
         state = DISPATCH()
         try:
@@ -2145,20 +2233,43 @@ class methods:
         return kernel(ks, self)
 
     def nanquantile(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_nanquantile, ('self',), (self,), args, kwargs)
         return P_nanquantile(self, *args, **kwargs)
 
     def nansum(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_nansum, ('self',), (self,), args, kwargs)
         return P_nansum(self, *args, **kwargs)
 
     def narrow(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_narrow, ('self',), (self,), args, kwargs)
         return P_narrow(self, *args, **kwargs)
 
-    narrow_copy = op_narrow_copy
+    def narrow_copy(self, dim=MISSING, start=MISSING, length=MISSING, **more):
+        if more:
+            return self.narrow_copy(**first_names(methods.narrow_copy, more, {'dim': dim, 'start': start, 'length': length}))
+        if dim.__class__ is not int: dim = as_int('aten::narrow_copy', 'dim', dim)
+        if start.__class__ is not int: start = as_int('aten::narrow_copy', 'start', start)
+        if length.__class__ is not int: length = as_int('aten::narrow_copy', 'length', length)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_narrow_copy[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::narrow_copy', (self, dim, start, length))
+        return kernel(ks, self, dim, start, length)
 
-    def ne(self, other, **kwargs):
+    def ne(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ne, ('self', 'other'), (self, other,), (), kwargs)
             return P_ne(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2171,8 +2282,10 @@ class methods:
             return P_ne(self, other)
         return kernel(ks, self, other)
 
-    def ne_(self, other, **kwargs):
+    def ne_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_ne_, ('self', 'other'), (self, other,), (), kwargs)
             return P_ne_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2212,9 +2325,33 @@ class methods:
             return op_new_zeros(self, spread(size), **kwargs)
         return op_new_zeros(self, **kwargs)
 
-    nextafter = op_nextafter
+    def nextafter(self, other=MISSING, **more):
+        if more:
+            return self.nextafter(**first_names(methods.nextafter, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_nextafter[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::nextafter', (self, other))
+        return kernel(ks, self, other)
 
-    nextafter_ = op_nextafter_
+    def nextafter_(self, other=MISSING, **more):
+        if more:
+            return self.nextafter_(**first_names(methods.nextafter_, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_nextafter_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::nextafter_', (self, other))
+        return kernel(ks, self, other)
 
     nonzero = op_nonzero
 
@@ -2223,12 +2360,16 @@ class methods:
     nonzero_static = op_nonzero_static
 
     def norm(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_norm, ('self',), (self,), args, kwargs)
         return P_norm(self, *args, **kwargs)
 
     normal_ = op_normal_
 
-    def not_equal(self, other, **kwargs):
+    def not_equal(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_not_equal, ('self', 'other'), (self, other,), (), kwargs)
             return P_not_equal(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2241,8 +2382,10 @@ class methods:
             return P_not_equal(self, other)
         return kernel(ks, self, other)
 
-    def not_equal_(self, other, **kwargs):
+    def not_equal_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_not_equal_, ('self', 'other'), (self, other,), (), kwargs)
             return P_not_equal_(self, other, **kwargs)
         state = DISPATCH()
         try:

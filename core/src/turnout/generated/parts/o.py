@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_int, as_ints, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    check_options, spread, with_requires_grad,
+    check_options, first_names, spread, with_requires_grad,
 )
 
 K_outer = {}
@@ -188,8 +191,10 @@ def ones(*size, **kwargs):
 
 
 @with_requires_grad
-def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def ones_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::ones_like"""
+    if more:
+        return ones_like(**first_names(ones_like, more, {'input': input, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::ones_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::ones_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::ones_like', 'pin_memory', pin_memory)
@@ -205,10 +210,14 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, m
     return kernel(ks, input, dtype, layout, device, pin_memory, memory_format)
 
 
-def orgqr(input, input2, *, out=None):
+def orgqr(input=MISSING, input2=MISSING, **more):
     """aten::orgqr, aten::orgqr.out"""
-    if out is not None:
-        return op_orgqr__out(input, input2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return orgqr(**first_names(orgqr, more, {'input': input, 'input2': input2}), out=out)
+        if out is not None:
+            return op_orgqr__out(input, input2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | input2.keys
@@ -221,10 +230,14 @@ def orgqr(input, input2, *, out=None):
     return kernel(ks, input, input2)
 
 
-def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
+def ormqr(input=MISSING, input2=MISSING, input3=MISSING, left=True, transpose=False, **more):
     """aten::ormqr, aten::ormqr.out"""
-    if out is not None:
-        return op_ormqr__out(input, input2, input3, left, transpose, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ormqr(**first_names(ormqr, more, {'input': input, 'input2': input2, 'input3': input3, 'left': left, 'transpose': transpose}), out=out)
+        if out is not None:
+            return op_ormqr__out(input, input2, input3, left, transpose, out=out)
     if left.__class__ is not bool: left = as_bool('aten::ormqr', 'left', left)
     if transpose.__class__ is not bool: transpose = as_bool('aten::ormqr', 'transpose', transpose)
     state = DISPATCH()
@@ -239,10 +252,14 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     return kernel(ks, input, input2, input3, left, transpose)
 
 
-def outer(input, vec2, *, out=None):
+def outer(input=MISSING, vec2=MISSING, **more):
     """aten::outer, aten::outer.out"""
-    if out is not None:
-        return op_outer__out(input, vec2, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return outer(**first_names(outer, more, {'input': input, 'vec2': vec2}), out=out)
+        if out is not None:
+            return op_outer__out(input, vec2, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | vec2.keys
@@ -255,8 +272,10 @@ def outer(input, vec2, *, out=None):
     return kernel(ks, input, vec2)
 
 
-def one_hot(input, num_classes=-1):
+def one_hot(input=MISSING, num_classes=-1, **more):
     """aten::one_hot"""
+    if more:
+        return one_hot(**first_names(one_hot, more, {'input': input, 'num_classes': num_classes}))
     if num_classes.__class__ is not int: num_classes = as_int('aten::one_hot', 'num_classes', num_classes)
     state = DISPATCH()
     try:

@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_float, as_int, as_ints, as_scalar, as_str, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, binary, packet, spread,
+    NOT_OF_SCHEMAS, NUMBERS, binary, call_packet, first_names, packet, spread,
 )
 
 P_pow = packet('aten', 'pow')
@@ -586,8 +589,10 @@ def op_poisson__out(self, generator=None, *, out):
     return kernel(ks, self, generator, out)
 
 
-def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, **more):
     """aten::pairwise_distance"""
+    if more:
+        return pairwise_distance(**first_names(pairwise_distance, more, {'x1': x1, 'x2': x2, 'p': p, 'eps': eps, 'keepdim': keepdim}))
     if p.__class__ is not float: p = as_float('aten::pairwise_distance', 'p', p)
     if eps.__class__ is not float: eps = as_float('aten::pairwise_distance', 'eps', eps)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::pairwise_distance', 'keepdim', keepdim)
@@ -603,8 +608,10 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False):
     return kernel(ks, x1, x2, p, eps, keepdim)
 
 
-def pdist(input, p=2.0):
+def pdist(input=MISSING, p=2.0, **more):
     """aten::pdist"""
+    if more:
+        return pdist(**first_names(pdist, more, {'input': input, 'p': p}))
     if p.__class__ is not float: p = as_float('aten::pdist', 'p', p)
     state = DISPATCH()
     try:
@@ -618,8 +625,10 @@ def pdist(input, p=2.0):
     return kernel(ks, input, p)
 
 
-def permute(input, dims):
+def permute(input=MISSING, dims=MISSING, **more):
     """aten::permute"""
+    if more:
+        return permute(**first_names(permute, more, {'input': input, 'dims': dims}))
     dims = as_ints('aten::permute', 'dims', dims)
     state = DISPATCH()
     try:
@@ -633,10 +642,14 @@ def permute(input, dims):
     return kernel(ks, input, dims)
 
 
-def permute_copy(input, dims, *, out=None):
+def permute_copy(input=MISSING, dims=MISSING, **more):
     """aten::permute_copy, aten::permute_copy.out"""
-    if out is not None:
-        return op_permute_copy__out(input, dims, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return permute_copy(**first_names(permute_copy, more, {'input': input, 'dims': dims}), out=out)
+        if out is not None:
+            return op_permute_copy__out(input, dims, out=out)
     dims = as_ints('aten::permute_copy', 'dims', dims)
     state = DISPATCH()
     try:
@@ -650,8 +663,10 @@ def permute_copy(input, dims, *, out=None):
     return kernel(ks, input, dims)
 
 
-def pinverse(input, rcond=1e-15):
+def pinverse(input=MISSING, rcond=1e-15, **more):
     """aten::pinverse"""
+    if more:
+        return pinverse(**first_names(pinverse, more, {'input': input, 'rcond': rcond}))
     if rcond.__class__ is not float: rcond = as_float('aten::pinverse', 'rcond', rcond)
     state = DISPATCH()
     try:
@@ -665,10 +680,14 @@ def pinverse(input, rcond=1e-15):
     return kernel(ks, input, rcond)
 
 
-def pixel_shuffle(input, upscale_factor, *, out=None):
+def pixel_shuffle(input=MISSING, upscale_factor=MISSING, **more):
     """aten::pixel_shuffle, aten::pixel_shuffle.out"""
-    if out is not None:
-        return op_pixel_shuffle__out(input, upscale_factor, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return pixel_shuffle(**first_names(pixel_shuffle, more, {'input': input, 'upscale_factor': upscale_factor}), out=out)
+        if out is not None:
+            return op_pixel_shuffle__out(input, upscale_factor, out=out)
     if upscale_factor.__class__ is not int: upscale_factor = as_int('aten::pixel_shuffle', 'upscale_factor', upscale_factor)
     state = DISPATCH()
     try:
@@ -682,10 +701,14 @@ def pixel_shuffle(input, upscale_factor, *, out=None):
     return kernel(ks, input, upscale_factor)
 
 
-def pixel_unshuffle(input, downscale_factor, *, out=None):
+def pixel_unshuffle(input=MISSING, downscale_factor=MISSING, **more):
     """aten::pixel_unshuffle, aten::pixel_unshuffle.out"""
-    if out is not None:
-        return op_pixel_unshuffle__out(input, downscale_factor, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return pixel_unshuffle(**first_names(pixel_unshuffle, more, {'input': input, 'downscale_factor': downscale_factor}), out=out)
+        if out is not None:
+            return op_pixel_unshuffle__out(input, downscale_factor, out=out)
     if downscale_factor.__class__ is not int: downscale_factor = as_int('aten::pixel_unshuffle', 'downscale_factor', downscale_factor)
     state = DISPATCH()
     try:
@@ -699,10 +722,14 @@ def pixel_unshuffle(input, downscale_factor, *, out=None):
     return kernel(ks, input, downscale_factor)
 
 
-def poisson(input, generator=None, *, out=None):
+def poisson(input=MISSING, generator=None, **more):
     """aten::poisson, aten::poisson.out"""
-    if out is not None:
-        return op_poisson__out(input, generator, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return poisson(**first_names(poisson, more, {'input': input, 'generator': generator}), out=out)
+        if out is not None:
+            return op_poisson__out(input, generator, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -717,8 +744,10 @@ def poisson(input, generator=None, *, out=None):
     return kernel(ks, input, generator)
 
 
-def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+def poisson_nll_loss(input=MISSING, target=MISSING, log_input=MISSING, full=MISSING, eps=MISSING, reduction=MISSING, **more):
     """aten::poisson_nll_loss"""
+    if more:
+        return poisson_nll_loss(**first_names(poisson_nll_loss, more, {'input': input, 'target': target, 'log_input': log_input, 'full': full, 'eps': eps, 'reduction': reduction}))
     if log_input.__class__ is not bool: log_input = as_bool('aten::poisson_nll_loss', 'log_input', log_input)
     if full.__class__ is not bool: full = as_bool('aten::poisson_nll_loss', 'full', full)
     if eps.__class__ is not float: eps = as_float('aten::poisson_nll_loss', 'eps', eps)
@@ -751,10 +780,14 @@ def polar(abs, angle, *, out=None):
     return kernel(ks, abs, angle)
 
 
-def polygamma(n, input, *, out=None):
+def polygamma(n, input=MISSING, **more):
     """aten::polygamma, aten::polygamma.out"""
-    if out is not None:
-        return op_polygamma__out(n, input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return polygamma(**first_names(polygamma, more, {'n': n, 'input': input}), out=out)
+        if out is not None:
+            return op_polygamma__out(n, input, out=out)
     if n.__class__ is not int: n = as_int('aten::polygamma', 'n', n)
     state = DISPATCH()
     try:
@@ -768,8 +801,10 @@ def polygamma(n, input, *, out=None):
     return kernel(ks, n, input)
 
 
-def positive(input):
+def positive(input=MISSING, **more):
     """aten::positive"""
+    if more:
+        return positive(**first_names(positive, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -782,11 +817,13 @@ def positive(input):
     return kernel(ks, input)
 
 
-def pow(input, exponent, **kwargs):
+def pow(input=MISSING, exponent=MISSING, **kwargs):
     """aten::pow.Tensor_Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_pow, ('self', 'exponent'), (input, exponent,), (), kwargs)
         return P_pow(input, exponent, **kwargs)
     state = DISPATCH()
     try:
@@ -800,10 +837,14 @@ def pow(input, exponent, **kwargs):
     return kernel(ks, input, exponent)
 
 
-def prelu(input, weight, *, out=None):
+def prelu(input=MISSING, weight=MISSING, **more):
     """aten::prelu, aten::prelu.out"""
-    if out is not None:
-        return op_prelu__out(input, weight, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return prelu(**first_names(prelu, more, {'input': input, 'weight': weight}), out=out)
+        if out is not None:
+            return op_prelu__out(input, weight, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | weight.keys
@@ -816,11 +857,13 @@ def prelu(input, weight, *, out=None):
     return kernel(ks, input, weight)
 
 
-def prod(input, *args, **kwargs):
+def prod(input=MISSING, *args, **kwargs):
     """aten::prod, aten::prod.dim_int, aten::prod.out, aten::prod.int_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_prod, ('self',), (input,), args, kwargs)
         return P_prod(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -834,10 +877,14 @@ def prod(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
-def put(input, index, source, accumulate=False, *, out=None):
+def put(input=MISSING, index=MISSING, source=MISSING, accumulate=False, **more):
     """aten::put, aten::put.out"""
-    if out is not None:
-        return op_put__out(input, index, source, accumulate, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return put(**first_names(put, more, {'input': input, 'index': index, 'source': source, 'accumulate': accumulate}), out=out)
+        if out is not None:
+            return op_put__out(input, index, source, accumulate, out=out)
     if accumulate.__class__ is not bool: accumulate = as_bool('aten::put', 'accumulate', accumulate)
     state = DISPATCH()
     try:
@@ -851,8 +898,10 @@ def put(input, index, source, accumulate=False, *, out=None):
     return kernel(ks, input, index, source, accumulate)
 
 
-def pad(input, pad, mode='constant', value=None):
+def pad(input=MISSING, pad=MISSING, mode='constant', value=None, **more):
     """aten::pad"""
+    if more:
+        return pad(**first_names(pad, more, {'input': input, 'pad': pad, 'mode': mode, 'value': value}))
     pad = as_ints('aten::pad', 'pad', pad)
     if mode.__class__ is not str: mode = as_str('aten::pad', 'mode', mode)
     if value is not None and value.__class__ is not float: value = as_float('aten::pad', 'value', value)
@@ -917,6 +966,8 @@ class methods:
 
     def prod(self, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_prod, ('self',), (self,), args, kwargs)
             return P_prod(self, *args, **kwargs)
         state = DISPATCH()
         try:

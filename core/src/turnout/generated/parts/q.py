@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    out_tuple, packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
 )
 
 P_quantile = packet('aten', 'quantile')
@@ -119,11 +122,15 @@ def op_quantile__scalar_out(self, q, dim=None, keepdim=False, *, interpolation='
     return kernel(ks, self, q, dim, keepdim, interpolation, out)
 
 
-def qr(input, some=True, *, out=None):
+def qr(input=MISSING, some=True, **more):
     """aten::qr, aten::qr.Q"""
-    if out is not None:
-        Q, R = out_tuple('aten::qr.Q', out, 2)
-        return new_tuple(R_qr, op_qr__Q(input, some, Q=Q, R=R))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_qr, qr(**first_names(qr, more, {'input': input, 'some': some}), out=out))
+        if out is not None:
+            Q, R = out_tuple('aten::qr.Q', out, 2)
+            return new_tuple(R_qr, op_qr__Q(input, some, Q=Q, R=R))
     if some.__class__ is not bool: some = as_bool('aten::qr', 'some', some)
     state = DISPATCH()
     try:
@@ -140,10 +147,10 @@ def qr(input, some=True, *, out=None):
 def quantile(*args, **kwargs):
     """aten::quantile, aten::quantile.scalar, aten::quantile.out, aten::quantile.scalar_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_quantile, (), (), args, kwargs)
     return P_quantile(*args, **kwargs)
 
 
@@ -164,6 +171,8 @@ class methods:
         return new_tuple(R_qr, kernel(ks, self, some))
 
     def quantile(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_quantile, ('self',), (self,), args, kwargs)
         return P_quantile(self, *args, **kwargs)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is

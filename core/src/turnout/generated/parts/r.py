@@ -12,9 +12,13 @@ from turnout.calling import (
     DISPATCH, DTYPES, DType, Device, FRESH, as_bool, as_device, as_dtype, as_float, as_int, as_ints, as_scalar,
     as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, first_names, packet, spread, with_requires_grad,
 )
 
 P_rand = packet('aten', 'rand')
@@ -1836,10 +1840,14 @@ def op_random__to(self, to, *, generator=None):
     return kernel(ks, self, to, generator)
 
 
-def rad2deg(input, *, out=None):
+def rad2deg(input=MISSING, **more):
     """aten::rad2deg, aten::rad2deg.out"""
-    if out is not None:
-        return op_rad2deg__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return rad2deg(**first_names(rad2deg, more, {'input': input}), out=out)
+        if out is not None:
+            return op_rad2deg__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1852,8 +1860,10 @@ def rad2deg(input, *, out=None):
     return kernel(ks, input)
 
 
-def rad2deg_(input):
+def rad2deg_(input=MISSING, **more):
     """aten::rad2deg_"""
+    if more:
+        return rad2deg_(**first_names(rad2deg_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1878,11 +1888,13 @@ def rand(*args, **kwargs):
 
 
 @with_requires_grad
-def rand_like(input, **kwargs):
+def rand_like(input=MISSING, **kwargs):
     """aten::rand_like, aten::rand_like.generator, aten::rand_like.generator_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_rand_like, ('self',), (input,), (), kwargs)
         return P_rand_like(input, **kwargs)
     state = DISPATCH()
     try:
@@ -1909,10 +1921,10 @@ def randint(*args, **kwargs):
 def randint_like(*args, **kwargs):
     """aten::randint_like and 11 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_randint_like, (), (), args, kwargs)
     return P_randint_like(*args, **kwargs)
 
 
@@ -1928,11 +1940,13 @@ def randn(*args, **kwargs):
 
 
 @with_requires_grad
-def randn_like(input, **kwargs):
+def randn_like(input=MISSING, **kwargs):
     """aten::randn_like, aten::randn_like.generator, aten::randn_like.generator_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_randn_like, ('self',), (input,), (), kwargs)
         return P_randn_like(input, **kwargs)
     state = DISPATCH()
     try:
@@ -1952,8 +1966,10 @@ def randperm(*args, **kwargs):
     return P_randperm(*args, **kwargs)
 
 
-def ravel(input):
+def ravel(input=MISSING, **more):
     """aten::ravel"""
+    if more:
+        return ravel(**first_names(ravel, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1966,8 +1982,10 @@ def ravel(input):
     return kernel(ks, input)
 
 
-def real(input):
+def real(input=MISSING, **more):
     """aten::real"""
+    if more:
+        return real(**first_names(real, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1980,10 +1998,14 @@ def real(input):
     return kernel(ks, input)
 
 
-def reciprocal(input, *, out=None):
+def reciprocal(input=MISSING, **more):
     """aten::reciprocal, aten::reciprocal.out"""
-    if out is not None:
-        return op_reciprocal__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return reciprocal(**first_names(reciprocal, more, {'input': input}), out=out)
+        if out is not None:
+            return op_reciprocal__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1996,8 +2018,10 @@ def reciprocal(input, *, out=None):
     return kernel(ks, input)
 
 
-def reciprocal_(input):
+def reciprocal_(input=MISSING, **more):
     """aten::reciprocal_"""
+    if more:
+        return reciprocal_(**first_names(reciprocal_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2010,10 +2034,14 @@ def reciprocal_(input):
     return kernel(ks, input)
 
 
-def relu(input, *, out=None):
+def relu(input=MISSING, **more):
     """aten::relu, aten::relu.out"""
-    if out is not None:
-        return op_relu__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return relu(**first_names(relu, more, {'input': input}), out=out)
+        if out is not None:
+            return op_relu__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2026,8 +2054,10 @@ def relu(input, *, out=None):
     return kernel(ks, input)
 
 
-def relu_(input):
+def relu_(input=MISSING, **more):
     """aten::relu_"""
+    if more:
+        return relu_(**first_names(relu_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2040,11 +2070,13 @@ def relu_(input):
     return kernel(ks, input)
 
 
-def remainder(input, other, **kwargs):
+def remainder(input=MISSING, other=MISSING, **kwargs):
     """aten::remainder.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_remainder, ('self', 'other'), (input, other,), (), kwargs)
         return P_remainder(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -2058,10 +2090,14 @@ def remainder(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def renorm(input, p, dim, maxnorm, *, out=None):
+def renorm(input=MISSING, p=MISSING, dim=MISSING, maxnorm=MISSING, **more):
     """aten::renorm, aten::renorm.out"""
-    if out is not None:
-        return op_renorm__out(input, p, dim, maxnorm, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return renorm(**first_names(renorm, more, {'input': input, 'p': p, 'dim': dim, 'maxnorm': maxnorm}), out=out)
+        if out is not None:
+            return op_renorm__out(input, p, dim, maxnorm, out=out)
     if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
     if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
     if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
@@ -2080,15 +2116,17 @@ def renorm(input, p, dim, maxnorm, *, out=None):
 def repeat_interleave(*args, **kwargs):
     """aten::repeat_interleave.Tensor and 3 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_repeat_interleave, (), (), args, kwargs)
     return P_repeat_interleave(*args, **kwargs)
 
 
-def reshape(input, shape):
+def reshape(input=MISSING, shape=MISSING, **more):
     """aten::reshape"""
+    if more:
+        return reshape(**first_names(reshape, more, {'input': input, 'shape': shape}))
     shape = as_ints('aten::reshape', 'shape', shape)
     state = DISPATCH()
     try:
@@ -2102,8 +2140,10 @@ def reshape(input, shape):
     return kernel(ks, input, shape)
 
 
-def resize_as_(input, the_template, *, memory_format=None):
+def resize_as_(input=MISSING, the_template=MISSING, *, memory_format=None, **more):
     """aten::resize_as_"""
+    if more:
+        return resize_as_(**first_names(resize_as_, more, {'input': input, 'the_template': the_template, 'memory_format': memory_format}))
     state = DISPATCH()
     try:
         ks = input.keys | the_template.keys
@@ -2116,8 +2156,10 @@ def resize_as_(input, the_template, *, memory_format=None):
     return kernel(ks, input, the_template, memory_format)
 
 
-def resolve_conj(input):
+def resolve_conj(input=MISSING, **more):
     """aten::resolve_conj"""
+    if more:
+        return resolve_conj(**first_names(resolve_conj, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2130,8 +2172,10 @@ def resolve_conj(input):
     return kernel(ks, input)
 
 
-def resolve_neg(input):
+def resolve_neg(input=MISSING, **more):
     """aten::resolve_neg"""
+    if more:
+        return resolve_neg(**first_names(resolve_neg, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2144,8 +2188,10 @@ def resolve_neg(input):
     return kernel(ks, input)
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None):
+def rms_norm(input=MISSING, normalized_shape=MISSING, weight=None, eps=None, **more):
     """aten::rms_norm"""
+    if more:
+        return rms_norm(**first_names(rms_norm, more, {'input': input, 'normalized_shape': normalized_shape, 'weight': weight, 'eps': eps}))
     normalized_shape = as_ints('aten::rms_norm', 'normalized_shape', normalized_shape)
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::rms_norm', 'eps', eps)
     state = DISPATCH()
@@ -2162,8 +2208,10 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return kernel(ks, input, normalized_shape, weight, eps)
 
 
-def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def rnn_relu(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, **more):
     """aten::rnn_relu.input"""
+    if more:
+        return rnn_relu(**first_names(rnn_relu, more, {'input': input, 'hx': hx, 'params': params, 'has_biases': has_biases, 'num_layers': num_layers, 'dropout': dropout, 'train': train, 'bidirectional': bidirectional, 'batch_first': batch_first}))
     if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::rnn_relu.input', 'params', params)
     if has_biases.__class__ is not bool: has_biases = as_bool('aten::rnn_relu.input', 'has_biases', has_biases)
     if num_layers.__class__ is not int: num_layers = as_int('aten::rnn_relu.input', 'num_layers', num_layers)
@@ -2185,8 +2233,10 @@ def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirect
     return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
 
 
-def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def rnn_relu_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, **more):
     """aten::rnn_relu_cell"""
+    if more:
+        return rnn_relu_cell(**first_names(rnn_relu_cell, more, {'input': input, 'hx': hx, 'w_ih': w_ih, 'w_hh': w_hh, 'b_ih': b_ih, 'b_hh': b_hh}))
     state = DISPATCH()
     try:
         ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
@@ -2203,8 +2253,10 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+def rnn_tanh(input=MISSING, hx=MISSING, params=MISSING, has_biases=MISSING, num_layers=MISSING, dropout=MISSING, train=MISSING, bidirectional=MISSING, batch_first=MISSING, **more):
     """aten::rnn_tanh.input"""
+    if more:
+        return rnn_tanh(**first_names(rnn_tanh, more, {'input': input, 'hx': hx, 'params': params, 'has_biases': has_biases, 'num_layers': num_layers, 'dropout': dropout, 'train': train, 'bidirectional': bidirectional, 'batch_first': batch_first}))
     if params.__class__ is not tuple and params.__class__ is not list: params = as_sequence('aten::rnn_tanh.input', 'params', params)
     if has_biases.__class__ is not bool: has_biases = as_bool('aten::rnn_tanh.input', 'has_biases', has_biases)
     if num_layers.__class__ is not int: num_layers = as_int('aten::rnn_tanh.input', 'num_layers', num_layers)
@@ -2226,8 +2278,10 @@ def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirect
     return kernel(ks, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
 
 
-def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
+def rnn_tanh_cell(input=MISSING, hx=MISSING, w_ih=MISSING, w_hh=MISSING, b_ih=None, b_hh=None, **more):
     """aten::rnn_tanh_cell"""
+    if more:
+        return rnn_tanh_cell(**first_names(rnn_tanh_cell, more, {'input': input, 'hx': hx, 'w_ih': w_ih, 'w_hh': w_hh, 'b_ih': b_ih, 'b_hh': b_hh}))
     state = DISPATCH()
     try:
         ks = input.keys | hx.keys | w_ih.keys | w_hh.keys
@@ -2244,10 +2298,14 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     return kernel(ks, input, hx, w_ih, w_hh, b_ih, b_hh)
 
 
-def roll(input, shifts, dims=(), *, out=None):
+def roll(input=MISSING, shifts=MISSING, dims=(), **more):
     """aten::roll, aten::roll.out"""
-    if out is not None:
-        return op_roll__out(input, shifts, dims, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return roll(**first_names(roll, more, {'input': input, 'shifts': shifts, 'dims': dims}), out=out)
+        if out is not None:
+            return op_roll__out(input, shifts, dims, out=out)
     shifts = as_ints('aten::roll', 'shifts', shifts, 1)
     dims = as_ints('aten::roll', 'dims', dims, 1)
     state = DISPATCH()
@@ -2262,10 +2320,14 @@ def roll(input, shifts, dims=(), *, out=None):
     return kernel(ks, input, shifts, dims)
 
 
-def rot90(input, k=1, dims=(0, 1), *, out=None):
+def rot90(input=MISSING, k=1, dims=(0, 1), **more):
     """aten::rot90, aten::rot90.out"""
-    if out is not None:
-        return op_rot90__out(input, k, dims, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return rot90(**first_names(rot90, more, {'input': input, 'k': k, 'dims': dims}), out=out)
+        if out is not None:
+            return op_rot90__out(input, k, dims, out=out)
     if k.__class__ is not int: k = as_int('aten::rot90', 'k', k)
     dims = as_ints('aten::rot90', 'dims', dims)
     state = DISPATCH()
@@ -2280,11 +2342,13 @@ def rot90(input, k=1, dims=(0, 1), *, out=None):
     return kernel(ks, input, k, dims)
 
 
-def round(input, **kwargs):
+def round(input=MISSING, **kwargs):
     """aten::round, aten::round.decimals, aten::round.out, aten::round.decimals_out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_round, ('self',), (input,), (), kwargs)
         return P_round(input, **kwargs)
     state = DISPATCH()
     try:
@@ -2298,9 +2362,11 @@ def round(input, **kwargs):
     return kernel(ks, input)
 
 
-def round_(input, **kwargs):
+def round_(input=MISSING, **kwargs):
     """aten::round_, aten::round_.decimals"""
     if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_round_, ('self',), (input,), (), kwargs)
         return P_round_(input, **kwargs)
     state = DISPATCH()
     try:
@@ -2333,8 +2399,10 @@ def row_stack(tensors, *, out=None):
     return kernel(ks, tensors)
 
 
-def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+def rrelu(input=MISSING, lower=0.125, upper=0.3333333333333333, training=False, generator=None, **more):
     """aten::rrelu"""
+    if more:
+        return rrelu(**first_names(rrelu, more, {'input': input, 'lower': lower, 'upper': upper, 'training': training, 'generator': generator}))
     if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu', 'lower', lower)
     if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu', 'upper', upper)
     if training.__class__ is not bool: training = as_bool('aten::rrelu', 'training', training)
@@ -2352,8 +2420,10 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, generato
     return kernel(ks, input, lower, upper, training, generator)
 
 
-def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False, generator=None):
+def rrelu_(input=MISSING, lower=0.125, upper=0.3333333333333333, training=False, generator=None, **more):
     """aten::rrelu_"""
+    if more:
+        return rrelu_(**first_names(rrelu_, more, {'input': input, 'lower': lower, 'upper': upper, 'training': training, 'generator': generator}))
     if lower.__class__ is not int and lower.__class__ is not float: lower = as_scalar('aten::rrelu_', 'lower', lower)
     if upper.__class__ is not int and upper.__class__ is not float: upper = as_scalar('aten::rrelu_', 'upper', upper)
     if training.__class__ is not bool: training = as_bool('aten::rrelu_', 'training', training)
@@ -2371,10 +2441,14 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False, generat
     return kernel(ks, input, lower, upper, training, generator)
 
 
-def rsqrt(input, *, out=None):
+def rsqrt(input=MISSING, **more):
     """aten::rsqrt, aten::rsqrt.out"""
-    if out is not None:
-        return op_rsqrt__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return rsqrt(**first_names(rsqrt, more, {'input': input}), out=out)
+        if out is not None:
+            return op_rsqrt__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2387,8 +2461,10 @@ def rsqrt(input, *, out=None):
     return kernel(ks, input)
 
 
-def rsqrt_(input):
+def rsqrt_(input=MISSING, **more):
     """aten::rsqrt_"""
+    if more:
+        return rsqrt_(**first_names(rsqrt_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2401,11 +2477,13 @@ def rsqrt_(input):
     return kernel(ks, input)
 
 
-def rsub(input, other, *args, **kwargs):
+def rsub(input=MISSING, other=MISSING, *args, **kwargs):
     """aten::rsub.Tensor, aten::rsub.Scalar, aten::rsub.Tensor_out, aten::rsub.Scalar_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_rsub, ('self', 'other'), (input, other,), args, kwargs)
         return P_rsub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -2419,10 +2497,14 @@ def rsub(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
-def reflection_pad1d(input, padding, *, out=None):
+def reflection_pad1d(input=MISSING, padding=MISSING, **more):
     """aten::reflection_pad1d, aten::reflection_pad1d.out"""
-    if out is not None:
-        return op_reflection_pad1d__out(input, padding, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return reflection_pad1d(**first_names(reflection_pad1d, more, {'input': input, 'padding': padding}), out=out)
+        if out is not None:
+            return op_reflection_pad1d__out(input, padding, out=out)
     padding = as_ints('aten::reflection_pad1d', 'padding', padding, 2)
     state = DISPATCH()
     try:
@@ -2436,10 +2518,14 @@ def reflection_pad1d(input, padding, *, out=None):
     return kernel(ks, input, padding)
 
 
-def reflection_pad2d(input, padding, *, out=None):
+def reflection_pad2d(input=MISSING, padding=MISSING, **more):
     """aten::reflection_pad2d, aten::reflection_pad2d.out"""
-    if out is not None:
-        return op_reflection_pad2d__out(input, padding, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return reflection_pad2d(**first_names(reflection_pad2d, more, {'input': input, 'padding': padding}), out=out)
+        if out is not None:
+            return op_reflection_pad2d__out(input, padding, out=out)
     padding = as_ints('aten::reflection_pad2d', 'padding', padding, 4)
     state = DISPATCH()
     try:
@@ -2453,10 +2539,14 @@ def reflection_pad2d(input, padding, *, out=None):
     return kernel(ks, input, padding)
 
 
-def reflection_pad3d(input, padding, *, out=None):
+def reflection_pad3d(input=MISSING, padding=MISSING, **more):
     """aten::reflection_pad3d, aten::reflection_pad3d.out"""
-    if out is not None:
-        return op_reflection_pad3d__out(input, padding, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return reflection_pad3d(**first_names(reflection_pad3d, more, {'input': input, 'padding': padding}), out=out)
+        if out is not None:
+            return op_reflection_pad3d__out(input, padding, out=out)
     padding = as_ints('aten::reflection_pad3d', 'padding', padding, 6)
     state = DISPATCH()
     try:
@@ -2470,8 +2560,10 @@ def reflection_pad3d(input, padding, *, out=None):
     return kernel(ks, input, padding)
 
 
-def relu6(input):
+def relu6(input=MISSING, **more):
     """aten::relu6"""
+    if more:
+        return relu6(**first_names(relu6, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2484,8 +2576,10 @@ def relu6(input):
     return kernel(ks, input)
 
 
-def relu6_(input):
+def relu6_(input=MISSING, **more):
     """aten::relu6_"""
+    if more:
+        return relu6_(**first_names(relu6_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2498,10 +2592,14 @@ def relu6_(input):
     return kernel(ks, input)
 
 
-def replication_pad1d(input, padding, *, out=None):
+def replication_pad1d(input=MISSING, padding=MISSING, **more):
     """aten::replication_pad1d, aten::replication_pad1d.out"""
-    if out is not None:
-        return op_replication_pad1d__out(input, padding, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return replication_pad1d(**first_names(replication_pad1d, more, {'input': input, 'padding': padding}), out=out)
+        if out is not None:
+            return op_replication_pad1d__out(input, padding, out=out)
     padding = as_ints('aten::replication_pad1d', 'padding', padding, 2)
     state = DISPATCH()
     try:
@@ -2515,10 +2613,14 @@ def replication_pad1d(input, padding, *, out=None):
     return kernel(ks, input, padding)
 
 
-def replication_pad2d(input, padding, *, out=None):
+def replication_pad2d(input=MISSING, padding=MISSING, **more):
     """aten::replication_pad2d, aten::replication_pad2d.out"""
-    if out is not None:
-        return op_replication_pad2d__out(input, padding, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return replication_pad2d(**first_names(replication_pad2d, more, {'input': input, 'padding': padding}), out=out)
+        if out is not None:
+            return op_replication_pad2d__out(input, padding, out=out)
     padding = as_ints('aten::replication_pad2d', 'padding', padding, 4)
     state = DISPATCH()
     try:
@@ -2532,10 +2634,14 @@ def replication_pad2d(input, padding, *, out=None):
     return kernel(ks, input, padding)
 
 
-def replication_pad3d(input, padding, *, out=None):
+def replication_pad3d(input=MISSING, padding=MISSING, **more):
     """aten::replication_pad3d, aten::replication_pad3d.out"""
-    if out is not None:
-        return op_replication_pad3d__out(input, padding, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return replication_pad3d(**first_names(replication_pad3d, more, {'input': input, 'padding': padding}), out=out)
+        if out is not None:
+            return op_replication_pad3d__out(input, padding, out=out)
     padding = as_ints('aten::replication_pad3d', 'padding', padding, 6)
     state = DISPATCH()
     try:
@@ -2582,8 +2688,10 @@ class methods:
 
     relu_ = op_relu_
 
-    def remainder(self, other, **kwargs):
+    def remainder(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_remainder, ('self', 'other'), (self, other,), (), kwargs)
             return P_remainder(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2596,8 +2704,10 @@ class methods:
             return P_remainder(self, other)
         return kernel(ks, self, other)
 
-    def remainder_(self, other, **kwargs):
+    def remainder_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_remainder_, ('self', 'other'), (self, other,), (), kwargs)
             return P_remainder_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -2610,9 +2720,39 @@ class methods:
             return P_remainder_(self, other)
         return kernel(ks, self, other)
 
-    renorm = op_renorm
+    def renorm(self, p, dim=MISSING, maxnorm=MISSING, **more):
+        if more:
+            return self.renorm(**first_names(methods.renorm, more, {'p': p, 'dim': dim, 'maxnorm': maxnorm}))
+        if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm', 'p', p)
+        if dim.__class__ is not int: dim = as_int('aten::renorm', 'dim', dim)
+        if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm', 'maxnorm', maxnorm)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_renorm[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::renorm', (self, p, dim, maxnorm))
+        return kernel(ks, self, p, dim, maxnorm)
 
-    renorm_ = op_renorm_
+    def renorm_(self, p, dim=MISSING, maxnorm=MISSING, **more):
+        if more:
+            return self.renorm_(**first_names(methods.renorm_, more, {'p': p, 'dim': dim, 'maxnorm': maxnorm}))
+        if p.__class__ is not int and p.__class__ is not float: p = as_scalar('aten::renorm_', 'p', p)
+        if dim.__class__ is not int: dim = as_int('aten::renorm_', 'dim', dim)
+        if maxnorm.__class__ is not int and maxnorm.__class__ is not float: maxnorm = as_scalar('aten::renorm_', 'maxnorm', maxnorm)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_renorm_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::renorm_', (self, p, dim, maxnorm))
+        return kernel(ks, self, p, dim, maxnorm)
 
     def repeat(self, *repeats, **kwargs):
         if repeats:
@@ -2620,6 +2760,8 @@ class methods:
         return op_repeat(self, **kwargs)
 
     def repeat_interleave(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_repeat_interleave, ('self',), (self,), args, kwargs)
         return P_repeat_interleave(self, *args, **kwargs)
 
     def reshape(self, *shape, **kwargs):
@@ -2627,7 +2769,19 @@ class methods:
             return op_reshape(self, spread(shape), **kwargs)
         return op_reshape(self, **kwargs)
 
-    reshape_as = op_reshape_as
+    def reshape_as(self, other=MISSING, **more):
+        if more:
+            return self.reshape_as(**first_names(methods.reshape_as, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_reshape_as[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::reshape_as', (self, other))
+        return kernel(ks, self, other)
 
     def resize_(self, *size, **kwargs):
         if size:

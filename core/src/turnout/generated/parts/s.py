@@ -14,8 +14,12 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    NUMBERS, all_ints, binary, check_options, out_tuple, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, NUMBERS, all_ints, binary, call_packet, check_options, first_names, out_tuple, packet, spread,
+    with_requires_grad,
 )
 
 P_scatter = packet('aten', 'scatter')
@@ -1088,6 +1092,21 @@ def op_softmax__int_out(self, dim, dtype=None, *, out):
         return miss('aten::softmax.int_out', (self, dim, dtype, out))
     return kernel(ks, self, dim, dtype, out)
 
+K__safe_softmax = {}
+def op__safe_softmax(self, dim, dtype=None):
+    if dim.__class__ is not int: dim = as_int('aten::_safe_softmax', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::_safe_softmax', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__safe_softmax[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_safe_softmax', (self, dim, dtype))
+    return kernel(ks, self, dim, dtype)
+
 K_smooth_l1_loss = {}
 def op_smooth_l1_loss(self, target, reduction=1, beta=1.0):
     if reduction.__class__ is not int: reduction = as_int('aten::smooth_l1_loss', 'reduction', reduction)
@@ -2158,6 +2177,21 @@ def op_segment_reduce__out(data, reduce, *, lengths=None, indices=None, offsets=
         return miss('aten::segment_reduce.out', (data, reduce, lengths, indices, offsets, axis, unsafe, initial, out))
     return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial, out)
 
+K__safe_softmax__out = {}
+def op__safe_softmax__out(self, dim, dtype=None, *, out):
+    if dim.__class__ is not int: dim = as_int('aten::_safe_softmax.out', 'dim', dim)
+    if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::_safe_softmax.out', 'dtype', dtype)
+    state = DISPATCH()
+    try:
+        ks = self.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K__safe_softmax__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::_safe_softmax.out', (self, dim, dtype, out))
+    return kernel(ks, self, dim, dtype, out)
+
 K_smooth_l1_loss__out = {}
 def op_smooth_l1_loss__out(self, target, reduction=1, beta=1.0, *, out):
     if reduction.__class__ is not int: reduction = as_int('aten::smooth_l1_loss.out', 'reduction', reduction)
@@ -2434,17 +2468,21 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=None, o
 def scatter(*args, **kwargs):
     """aten::scatter.src and 7 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_scatter, (), (), args, kwargs)
     return P_scatter(*args, **kwargs)
 
 
-def scatter_add(input, dim, index, src, *, out=None):
+def scatter_add(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, **more):
     """aten::scatter_add, aten::scatter_add.out"""
-    if out is not None:
-        return op_scatter_add__out(input, dim, index, src, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return scatter_add(**first_names(scatter_add, more, {'input': input, 'dim': dim, 'index': index, 'src': src}), out=out)
+        if out is not None:
+            return op_scatter_add__out(input, dim, index, src, out=out)
     if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
     state = DISPATCH()
     try:
@@ -2458,10 +2496,14 @@ def scatter_add(input, dim, index, src, *, out=None):
     return kernel(ks, input, dim, index, src)
 
 
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+def scatter_reduce(input=MISSING, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, **more):
     """aten::scatter_reduce.two, aten::scatter_reduce.two_out"""
-    if out is not None:
-        return op_scatter_reduce__two_out(input, dim, index, src, reduce, include_self=include_self, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return scatter_reduce(**first_names(scatter_reduce, more, {'input': input, 'dim': dim, 'index': index, 'src': src, 'reduce': reduce, 'include_self': include_self}), out=out)
+        if out is not None:
+            return op_scatter_reduce__two_out(input, dim, index, src, reduce, include_self=include_self, out=out)
     if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two', 'dim', dim)
     if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two', 'reduce', reduce)
     if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
@@ -2477,11 +2519,13 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
     return kernel(ks, input, dim, index, src, reduce, include_self)
 
 
-def searchsorted(sorted_sequence, input, **kwargs):
+def searchsorted(sorted_sequence, input=MISSING, **kwargs):
     """aten::searchsorted.Tensor and 3 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_searchsorted, ('sorted_sequence', 'self'), (sorted_sequence, input,), (), kwargs)
         return P_searchsorted(sorted_sequence, input, **kwargs)
     state = DISPATCH()
     try:
@@ -2521,8 +2565,10 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     return kernel(ks, data, reduce, lengths, indices, offsets, axis, unsafe, initial)
 
 
-def select(input, dim, index):
+def select(input=MISSING, dim=MISSING, index=MISSING, **more):
     """aten::select.int"""
+    if more:
+        return select(**first_names(select, more, {'input': input, 'dim': dim, 'index': index}))
     if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
     if index.__class__ is not int: index = as_int('aten::select.int', 'index', index)
     state = DISPATCH()
@@ -2537,10 +2583,14 @@ def select(input, dim, index):
     return kernel(ks, input, dim, index)
 
 
-def select_copy(input, dim, index, *, out=None):
+def select_copy(input=MISSING, dim=MISSING, index=MISSING, **more):
     """aten::select_copy.int, aten::select_copy.int_out"""
-    if out is not None:
-        return op_select_copy__int_out(input, dim, index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return select_copy(**first_names(select_copy, more, {'input': input, 'dim': dim, 'index': index}), out=out)
+        if out is not None:
+            return op_select_copy__int_out(input, dim, index, out=out)
     if dim.__class__ is not int: dim = as_int('aten::select_copy.int', 'dim', dim)
     if index.__class__ is not int: index = as_int('aten::select_copy.int', 'index', index)
     state = DISPATCH()
@@ -2555,10 +2605,14 @@ def select_copy(input, dim, index, *, out=None):
     return kernel(ks, input, dim, index)
 
 
-def select_scatter(input, src, dim, index, *, out=None):
+def select_scatter(input=MISSING, src=MISSING, dim=MISSING, index=MISSING, **more):
     """aten::select_scatter, aten::select_scatter.out"""
-    if out is not None:
-        return op_select_scatter__out(input, src, dim, index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return select_scatter(**first_names(select_scatter, more, {'input': input, 'src': src, 'dim': dim, 'index': index}), out=out)
+        if out is not None:
+            return op_select_scatter__out(input, src, dim, index, out=out)
     if dim.__class__ is not int: dim = as_int('aten::select_scatter', 'dim', dim)
     if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
     state = DISPATCH()
@@ -2573,8 +2627,10 @@ def select_scatter(input, src, dim, index, *, out=None):
     return kernel(ks, input, src, dim, index)
 
 
-def selu(input):
+def selu(input=MISSING, **more):
     """aten::selu"""
+    if more:
+        return selu(**first_names(selu, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2587,8 +2643,10 @@ def selu(input):
     return kernel(ks, input)
 
 
-def selu_(input):
+def selu_(input=MISSING, **more):
     """aten::selu_"""
+    if more:
+        return selu_(**first_names(selu_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2601,10 +2659,14 @@ def selu_(input):
     return kernel(ks, input)
 
 
-def sgn(input, *, out=None):
+def sgn(input=MISSING, **more):
     """aten::sgn, aten::sgn.out"""
-    if out is not None:
-        return op_sgn__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sgn(**first_names(sgn, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sgn__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2617,10 +2679,14 @@ def sgn(input, *, out=None):
     return kernel(ks, input)
 
 
-def sigmoid(input, *, out=None):
+def sigmoid(input=MISSING, **more):
     """aten::sigmoid, aten::sigmoid.out"""
-    if out is not None:
-        return op_sigmoid__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sigmoid(**first_names(sigmoid, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sigmoid__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2633,8 +2699,10 @@ def sigmoid(input, *, out=None):
     return kernel(ks, input)
 
 
-def sigmoid_(input):
+def sigmoid_(input=MISSING, **more):
     """aten::sigmoid_"""
+    if more:
+        return sigmoid_(**first_names(sigmoid_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2647,10 +2715,14 @@ def sigmoid_(input):
     return kernel(ks, input)
 
 
-def sign(input, *, out=None):
+def sign(input=MISSING, **more):
     """aten::sign, aten::sign.out"""
-    if out is not None:
-        return op_sign__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sign(**first_names(sign, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sign__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2663,10 +2735,14 @@ def sign(input, *, out=None):
     return kernel(ks, input)
 
 
-def signbit(input, *, out=None):
+def signbit(input=MISSING, **more):
     """aten::signbit, aten::signbit.out"""
-    if out is not None:
-        return op_signbit__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return signbit(**first_names(signbit, more, {'input': input}), out=out)
+        if out is not None:
+            return op_signbit__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2679,10 +2755,14 @@ def signbit(input, *, out=None):
     return kernel(ks, input)
 
 
-def sin(input, *, out=None):
+def sin(input=MISSING, **more):
     """aten::sin, aten::sin.out"""
-    if out is not None:
-        return op_sin__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sin(**first_names(sin, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sin__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2695,8 +2775,10 @@ def sin(input, *, out=None):
     return kernel(ks, input)
 
 
-def sin_(input):
+def sin_(input=MISSING, **more):
     """aten::sin_"""
+    if more:
+        return sin_(**first_names(sin_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2709,10 +2791,14 @@ def sin_(input):
     return kernel(ks, input)
 
 
-def sinc(input, *, out=None):
+def sinc(input=MISSING, **more):
     """aten::sinc, aten::sinc.out"""
-    if out is not None:
-        return op_sinc__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sinc(**first_names(sinc, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sinc__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2725,8 +2811,10 @@ def sinc(input, *, out=None):
     return kernel(ks, input)
 
 
-def sinc_(input):
+def sinc_(input=MISSING, **more):
     """aten::sinc_"""
+    if more:
+        return sinc_(**first_names(sinc_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2739,10 +2827,14 @@ def sinc_(input):
     return kernel(ks, input)
 
 
-def sinh(input, *, out=None):
+def sinh(input=MISSING, **more):
     """aten::sinh, aten::sinh.out"""
-    if out is not None:
-        return op_sinh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sinh(**first_names(sinh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sinh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2755,8 +2847,10 @@ def sinh(input, *, out=None):
     return kernel(ks, input)
 
 
-def sinh_(input):
+def sinh_(input=MISSING, **more):
     """aten::sinh_"""
+    if more:
+        return sinh_(**first_names(sinh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2769,8 +2863,10 @@ def sinh_(input):
     return kernel(ks, input)
 
 
-def slice(input, dim=0, start=None, end=None, step=1):
+def slice(input=MISSING, dim=0, start=None, end=None, step=1, **more):
     """aten::slice.Tensor"""
+    if more:
+        return slice(**first_names(slice, more, {'input': input, 'dim': dim, 'start': start, 'end': end, 'step': step}))
     if dim.__class__ is not int: dim = as_int('aten::slice.Tensor', 'dim', dim)
     if start is not None and start.__class__ is not int: start = as_int('aten::slice.Tensor', 'start', start)
     if end is not None and end.__class__ is not int: end = as_int('aten::slice.Tensor', 'end', end)
@@ -2787,10 +2883,14 @@ def slice(input, dim=0, start=None, end=None, step=1):
     return kernel(ks, input, dim, start, end, step)
 
 
-def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None):
+def slice_copy(input=MISSING, dim=0, start=None, end=None, step=1, **more):
     """aten::slice_copy.Tensor, aten::slice_copy.Tensor_out"""
-    if out is not None:
-        return op_slice_copy__Tensor_out(input, dim, start, end, step, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return slice_copy(**first_names(slice_copy, more, {'input': input, 'dim': dim, 'start': start, 'end': end, 'step': step}), out=out)
+        if out is not None:
+            return op_slice_copy__Tensor_out(input, dim, start, end, step, out=out)
     if dim.__class__ is not int: dim = as_int('aten::slice_copy.Tensor', 'dim', dim)
     if start is not None and start.__class__ is not int: start = as_int('aten::slice_copy.Tensor', 'start', start)
     if end is not None and end.__class__ is not int: end = as_int('aten::slice_copy.Tensor', 'end', end)
@@ -2807,10 +2907,14 @@ def slice_copy(input, dim=0, start=None, end=None, step=1, *, out=None):
     return kernel(ks, input, dim, start, end, step)
 
 
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
+def slice_scatter(input=MISSING, src=MISSING, dim=0, start=None, end=None, step=1, **more):
     """aten::slice_scatter, aten::slice_scatter.out"""
-    if out is not None:
-        return op_slice_scatter__out(input, src, dim, start, end, step, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return slice_scatter(**first_names(slice_scatter, more, {'input': input, 'src': src, 'dim': dim, 'start': start, 'end': end, 'step': step}), out=out)
+        if out is not None:
+            return op_slice_scatter__out(input, src, dim, start, end, step, out=out)
     if dim.__class__ is not int: dim = as_int('aten::slice_scatter', 'dim', dim)
     if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter', 'start', start)
     if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter', 'end', end)
@@ -2827,11 +2931,15 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     return kernel(ks, input, src, dim, start, end, step)
 
 
-def slogdet(input, *, out=None):
+def slogdet(input=MISSING, **more):
     """aten::slogdet, aten::slogdet.out"""
-    if out is not None:
-        sign, logabsdet = out_tuple('aten::slogdet.out', out, 2)
-        return new_tuple(R_slogdet, op_slogdet__out(input, sign=sign, logabsdet=logabsdet))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_slogdet, slogdet(**first_names(slogdet, more, {'input': input}), out=out))
+        if out is not None:
+            sign, logabsdet = out_tuple('aten::slogdet.out', out, 2)
+            return new_tuple(R_slogdet, op_slogdet__out(input, sign=sign, logabsdet=logabsdet))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2844,10 +2952,14 @@ def slogdet(input, *, out=None):
     return new_tuple(R_slogdet, kernel(ks, input))
 
 
-def softmax(input, dim, dtype=None, *, out=None):
+def softmax(input=MISSING, dim=MISSING, dtype=None, **more):
     """aten::softmax.int, aten::softmax.int_out"""
-    if out is not None:
-        return op_softmax__int_out(input, dim, dtype, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return softmax(**first_names(softmax, more, {'input': input, 'dim': dim, 'dtype': dtype}), out=out)
+        if out is not None:
+            return op_softmax__int_out(input, dim, dtype, out=out)
     if dim.__class__ is not int: dim = as_int('aten::softmax.int', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::softmax.int', 'dtype', dtype)
     state = DISPATCH()
@@ -2865,27 +2977,31 @@ def softmax(input, dim, dtype=None, *, out=None):
 def sort(*args, **kwargs):
     """aten::sort.stable, aten::sort, aten::sort.values_stable, aten::sort.values"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["values"], kwargs["indices"] = out_tuple('aten::sort.values_stable', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_sort, call_packet(P_sort, (), (), args, kwargs))
     return new_tuple(R_sort, P_sort(*args, **kwargs))
 
 
 def split(*args, **kwargs):
     """aten::split.Tensor, aten::split.sizes"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_split, (), (), args, kwargs)
     return P_split(*args, **kwargs)
 
 
-def split_copy(input, split_size, dim=0, *, out=None):
+def split_copy(input=MISSING, split_size=MISSING, dim=0, **more):
     """aten::split_copy.Tensor, aten::split_copy.Tensor_out"""
-    if out is not None:
-        return op_split_copy__Tensor_out(input, split_size, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return split_copy(**first_names(split_copy, more, {'input': input, 'split_size': split_size, 'dim': dim}), out=out)
+        if out is not None:
+            return op_split_copy__Tensor_out(input, split_size, dim, out=out)
     if split_size.__class__ is not int: split_size = as_int('aten::split_copy.Tensor', 'split_size', split_size)
     if dim.__class__ is not int: dim = as_int('aten::split_copy.Tensor', 'dim', dim)
     state = DISPATCH()
@@ -2900,8 +3016,10 @@ def split_copy(input, split_size, dim=0, *, out=None):
     return kernel(ks, input, split_size, dim)
 
 
-def split_with_sizes(input, split_sizes, dim=0):
+def split_with_sizes(input=MISSING, split_sizes=MISSING, dim=0, **more):
     """aten::split_with_sizes"""
+    if more:
+        return split_with_sizes(**first_names(split_with_sizes, more, {'input': input, 'split_sizes': split_sizes, 'dim': dim}))
     split_sizes = as_ints('aten::split_with_sizes', 'split_sizes', split_sizes)
     if dim.__class__ is not int: dim = as_int('aten::split_with_sizes', 'dim', dim)
     state = DISPATCH()
@@ -2916,10 +3034,14 @@ def split_with_sizes(input, split_sizes, dim=0):
     return kernel(ks, input, split_sizes, dim)
 
 
-def split_with_sizes_copy(input, split_sizes, dim=0, *, out=None):
+def split_with_sizes_copy(input=MISSING, split_sizes=MISSING, dim=0, **more):
     """aten::split_with_sizes_copy, aten::split_with_sizes_copy.out"""
-    if out is not None:
-        return op_split_with_sizes_copy__out(input, split_sizes, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return split_with_sizes_copy(**first_names(split_with_sizes_copy, more, {'input': input, 'split_sizes': split_sizes, 'dim': dim}), out=out)
+        if out is not None:
+            return op_split_with_sizes_copy__out(input, split_sizes, dim, out=out)
     split_sizes = as_ints('aten::split_with_sizes_copy', 'split_sizes', split_sizes)
     if dim.__class__ is not int: dim = as_int('aten::split_with_sizes_copy', 'dim', dim)
     state = DISPATCH()
@@ -2934,10 +3056,14 @@ def split_with_sizes_copy(input, split_sizes, dim=0, *, out=None):
     return kernel(ks, input, split_sizes, dim)
 
 
-def sqrt(input, *, out=None):
+def sqrt(input=MISSING, **more):
     """aten::sqrt, aten::sqrt.out"""
-    if out is not None:
-        return op_sqrt__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sqrt(**first_names(sqrt, more, {'input': input}), out=out)
+        if out is not None:
+            return op_sqrt__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2950,8 +3076,10 @@ def sqrt(input, *, out=None):
     return kernel(ks, input)
 
 
-def sqrt_(input):
+def sqrt_(input=MISSING, **more):
     """aten::sqrt_"""
+    if more:
+        return sqrt_(**first_names(sqrt_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2964,10 +3092,14 @@ def sqrt_(input):
     return kernel(ks, input)
 
 
-def square(input, *, out=None):
+def square(input=MISSING, **more):
     """aten::square, aten::square.out"""
-    if out is not None:
-        return op_square__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return square(**first_names(square, more, {'input': input}), out=out)
+        if out is not None:
+            return op_square__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2980,8 +3112,10 @@ def square(input, *, out=None):
     return kernel(ks, input)
 
 
-def square_(input):
+def square_(input=MISSING, **more):
     """aten::square_"""
+    if more:
+        return square_(**first_names(square_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2994,9 +3128,11 @@ def square_(input):
     return kernel(ks, input)
 
 
-def squeeze(input, *args, **kwargs):
+def squeeze(input=MISSING, *args, **kwargs):
     """aten::squeeze, aten::squeeze.dim, aten::squeeze.dims"""
     if args or kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_squeeze, ('self',), (input,), args, kwargs)
         return P_squeeze(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3010,11 +3146,13 @@ def squeeze(input, *args, **kwargs):
     return kernel(ks, input)
 
 
-def squeeze_copy(input, *args, **kwargs):
+def squeeze_copy(input=MISSING, *args, **kwargs):
     """aten::squeeze_copy and 5 other overloads"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_squeeze_copy, ('self',), (input,), args, kwargs)
         return P_squeeze_copy(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3028,10 +3166,14 @@ def squeeze_copy(input, *args, **kwargs):
     return kernel(ks, input)
 
 
-def stack(tensors, dim=0, *, out=None):
+def stack(tensors, dim=0, **more):
     """aten::stack, aten::stack.out"""
-    if out is not None:
-        return op_stack__out(tensors, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return stack(**first_names(stack, more, {'tensors': tensors, 'dim': dim}), out=out)
+        if out is not None:
+            return op_stack__out(tensors, dim, out=out)
     if tensors.__class__ is not tuple and tensors.__class__ is not list: tensors = as_sequence('aten::stack', 'tensors', tensors)
     if dim.__class__ is not int: dim = as_int('aten::stack', 'dim', dim)
     state = DISPATCH()
@@ -3051,38 +3193,40 @@ def stack(tensors, dim=0, *, out=None):
 def std(*args, **kwargs):
     """aten::std, aten::std.dim, aten::std.correction, aten::std.correction_out, aten::std.out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_std, (), (), args, kwargs)
     return P_std(*args, **kwargs)
 
 
 def std_mean(*args, **kwargs):
     """aten::std_mean, aten::std_mean.dim, aten::std_mean.correction, aten::std_mean.correction_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["out0"], kwargs["out1"] = out_tuple('aten::std_mean.correction_out', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_std_mean, (), (), args, kwargs)
     return P_std_mean(*args, **kwargs)
 
 
 def stft(*args, **kwargs):
     """aten::stft, aten::stft.center"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_stft, (), (), args, kwargs)
     return P_stft(*args, **kwargs)
 
 
-def sub(input, other, *args, **kwargs):
+def sub(input=MISSING, other=MISSING, *args, **kwargs):
     """aten::sub.Tensor, aten::sub.Scalar, aten::sub.out, aten::sub.Scalar_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_sub, ('self', 'other'), (input, other,), args, kwargs)
         return P_sub(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3096,11 +3240,13 @@ def sub(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
-def subtract(input, other, *args, **kwargs):
+def subtract(input=MISSING, other=MISSING, *args, **kwargs):
     """aten::subtract.Tensor, aten::subtract.Scalar, aten::subtract.out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_subtract, ('self', 'other'), (input, other,), args, kwargs)
         return P_subtract(input, other, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3114,11 +3260,13 @@ def subtract(input, other, *args, **kwargs):
     return kernel(ks, input, other, 1)
 
 
-def sum(input, *args, **kwargs):
+def sum(input=MISSING, *args, **kwargs):
     """aten::sum, aten::sum.dim_IntList, aten::sum.out, aten::sum.IntList_out"""
     if args or kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_sum, ('self',), (input,), args, kwargs)
         return P_sum(input, *args, **kwargs)
     state = DISPATCH()
     try:
@@ -3132,11 +3280,15 @@ def sum(input, *args, **kwargs):
     return kernel(ks, input, None)
 
 
-def svd(input, some=True, compute_uv=True, *, out=None):
+def svd(input=MISSING, some=True, compute_uv=True, **more):
     """aten::svd, aten::svd.U"""
-    if out is not None:
-        U, S, V = out_tuple('aten::svd.U', out, 3)
-        return new_tuple(R_svd, op_svd__U(input, some, compute_uv, U=U, S=S, V=V))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_svd, svd(**first_names(svd, more, {'input': input, 'some': some, 'compute_uv': compute_uv}), out=out))
+        if out is not None:
+            U, S, V = out_tuple('aten::svd.U', out, 3)
+            return new_tuple(R_svd, op_svd__U(input, some, compute_uv, U=U, S=S, V=V))
     if some.__class__ is not bool: some = as_bool('aten::svd', 'some', some)
     if compute_uv.__class__ is not bool: compute_uv = as_bool('aten::svd', 'compute_uv', compute_uv)
     state = DISPATCH()
@@ -3151,8 +3303,10 @@ def svd(input, some=True, compute_uv=True, *, out=None):
     return new_tuple(R_svd, kernel(ks, input, some, compute_uv))
 
 
-def swapaxes(input, axis0, axis1):
+def swapaxes(input=MISSING, axis0=MISSING, axis1=MISSING, **more):
     """aten::swapaxes"""
+    if more:
+        return swapaxes(**first_names(swapaxes, more, {'input': input, 'axis0': axis0, 'axis1': axis1}))
     if axis0.__class__ is not int: axis0 = as_int('aten::swapaxes', 'axis0', axis0)
     if axis1.__class__ is not int: axis1 = as_int('aten::swapaxes', 'axis1', axis1)
     state = DISPATCH()
@@ -3167,8 +3321,10 @@ def swapaxes(input, axis0, axis1):
     return kernel(ks, input, axis0, axis1)
 
 
-def swapdims(input, dim0, dim1):
+def swapdims(input=MISSING, dim0=MISSING, dim1=MISSING, **more):
     """aten::swapdims"""
+    if more:
+        return swapdims(**first_names(swapdims, more, {'input': input, 'dim0': dim0, 'dim1': dim1}))
     if dim0.__class__ is not int: dim0 = as_int('aten::swapdims', 'dim0', dim0)
     if dim1.__class__ is not int: dim1 = as_int('aten::swapdims', 'dim1', dim1)
     state = DISPATCH()
@@ -3183,8 +3339,10 @@ def swapdims(input, dim0, dim1):
     return kernel(ks, input, dim0, dim1)
 
 
-def sym_numel(input):
+def sym_numel(input=MISSING, **more):
     """aten::sym_numel"""
+    if more:
+        return sym_numel(**first_names(sym_numel, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3197,8 +3355,10 @@ def sym_numel(input):
     return kernel(ks, input)
 
 
-def sym_size(input, dim):
+def sym_size(input=MISSING, dim=MISSING, **more):
     """aten::sym_size.int"""
+    if more:
+        return sym_size(**first_names(sym_size, more, {'input': input, 'dim': dim}))
     if dim.__class__ is not int: dim = as_int('aten::sym_size.int', 'dim', dim)
     state = DISPATCH()
     try:
@@ -3212,8 +3372,10 @@ def sym_size(input, dim):
     return kernel(ks, input, dim)
 
 
-def sym_stride(input, dim):
+def sym_stride(input=MISSING, dim=MISSING, **more):
     """aten::sym_stride.int"""
+    if more:
+        return sym_stride(**first_names(sym_stride, more, {'input': input, 'dim': dim}))
     if dim.__class__ is not int: dim = as_int('aten::sym_stride.int', 'dim', dim)
     state = DISPATCH()
     try:
@@ -3247,10 +3409,14 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     return kernel(ks, query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
 
 
-def silu(input, *, out=None):
+def silu(input=MISSING, **more):
     """aten::silu, aten::silu.out"""
-    if out is not None:
-        return op_silu__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return silu(**first_names(silu, more, {'input': input}), out=out)
+        if out is not None:
+            return op_silu__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3263,8 +3429,10 @@ def silu(input, *, out=None):
     return kernel(ks, input)
 
 
-def silu_(input):
+def silu_(input=MISSING, **more):
     """aten::silu_"""
+    if more:
+        return silu_(**first_names(silu_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3277,10 +3445,14 @@ def silu_(input):
     return kernel(ks, input)
 
 
-def smooth_l1_loss(input, target, reduction=1, beta=1.0, *, out=None):
+def smooth_l1_loss(input=MISSING, target=MISSING, reduction=1, beta=1.0, **more):
     """aten::smooth_l1_loss, aten::smooth_l1_loss.out"""
-    if out is not None:
-        return op_smooth_l1_loss__out(input, target, reduction, beta, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return smooth_l1_loss(**first_names(smooth_l1_loss, more, {'input': input, 'target': target, 'reduction': reduction, 'beta': beta}), out=out)
+        if out is not None:
+            return op_smooth_l1_loss__out(input, target, reduction, beta, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::smooth_l1_loss', 'reduction', reduction)
     if beta.__class__ is not float: beta = as_float('aten::smooth_l1_loss', 'beta', beta)
     state = DISPATCH()
@@ -3295,10 +3467,14 @@ def smooth_l1_loss(input, target, reduction=1, beta=1.0, *, out=None):
     return kernel(ks, input, target, reduction, beta)
 
 
-def soft_margin_loss(input, target, reduction=1, *, out=None):
+def soft_margin_loss(input=MISSING, target=MISSING, reduction=1, **more):
     """aten::soft_margin_loss, aten::soft_margin_loss.out"""
-    if out is not None:
-        return op_soft_margin_loss__out(input, target, reduction, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return soft_margin_loss(**first_names(soft_margin_loss, more, {'input': input, 'target': target, 'reduction': reduction}), out=out)
+        if out is not None:
+            return op_soft_margin_loss__out(input, target, reduction, out=out)
     if reduction.__class__ is not int: reduction = as_int('aten::soft_margin_loss', 'reduction', reduction)
     state = DISPATCH()
     try:
@@ -3312,10 +3488,14 @@ def soft_margin_loss(input, target, reduction=1, *, out=None):
     return kernel(ks, input, target, reduction)
 
 
-def softplus(input, beta=1, threshold=20, *, out=None):
+def softplus(input=MISSING, beta=1, threshold=20, **more):
     """aten::softplus, aten::softplus.out"""
-    if out is not None:
-        return op_softplus__out(input, beta, threshold, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return softplus(**first_names(softplus, more, {'input': input, 'beta': beta, 'threshold': threshold}), out=out)
+        if out is not None:
+            return op_softplus__out(input, beta, threshold, out=out)
     if beta.__class__ is not int and beta.__class__ is not float: beta = as_scalar('aten::softplus', 'beta', beta)
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::softplus', 'threshold', threshold)
     state = DISPATCH()
@@ -3330,10 +3510,14 @@ def softplus(input, beta=1, threshold=20, *, out=None):
     return kernel(ks, input, beta, threshold)
 
 
-def softshrink(input, lambd=0.5, *, out=None):
+def softshrink(input=MISSING, lambd=0.5, **more):
     """aten::softshrink, aten::softshrink.out"""
-    if out is not None:
-        return op_softshrink__out(input, lambd, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return softshrink(**first_names(softshrink, more, {'input': input, 'lambd': lambd}), out=out)
+        if out is not None:
+            return op_softshrink__out(input, lambd, out=out)
     if lambd.__class__ is not int and lambd.__class__ is not float: lambd = as_scalar('aten::softshrink', 'lambd', lambd)
     state = DISPATCH()
     try:
@@ -3351,22 +3535,110 @@ class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
     def scatter(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_scatter, ('self',), (self,), args, kwargs)
         return P_scatter(self, *args, **kwargs)
 
     def scatter_(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_scatter_, ('self',), (self,), args, kwargs)
         return P_scatter_(self, *args, **kwargs)
 
-    scatter_add = op_scatter_add
+    def scatter_add(self, dim=MISSING, index=MISSING, src=MISSING, **more):
+        if more:
+            return self.scatter_add(**first_names(methods.scatter_add, more, {'dim': dim, 'index': index, 'src': src}))
+        if dim.__class__ is not int: dim = as_int('aten::scatter_add', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_scatter_add[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::scatter_add', (self, dim, index, src))
+        return kernel(ks, self, dim, index, src)
 
-    scatter_add_ = op_scatter_add_
+    def scatter_add_(self, dim=MISSING, index=MISSING, src=MISSING, **more):
+        if more:
+            return self.scatter_add_(**first_names(methods.scatter_add_, more, {'dim': dim, 'index': index, 'src': src}))
+        if dim.__class__ is not int: dim = as_int('aten::scatter_add_', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_scatter_add_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::scatter_add_', (self, dim, index, src))
+        return kernel(ks, self, dim, index, src)
 
-    scatter_reduce = op_scatter_reduce__two
+    def scatter_reduce(self, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, **more):
+        if more:
+            return self.scatter_reduce(**first_names(methods.scatter_reduce, more, {'dim': dim, 'index': index, 'src': src, 'reduce': reduce, 'include_self': include_self}))
+        if dim.__class__ is not int: dim = as_int('aten::scatter_reduce.two', 'dim', dim)
+        if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce.two', 'reduce', reduce)
+        if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce.two', 'include_self', include_self)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_scatter_reduce__two[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::scatter_reduce.two', (self, dim, index, src, reduce, include_self))
+        return kernel(ks, self, dim, index, src, reduce, include_self)
 
-    scatter_reduce_ = op_scatter_reduce___two
+    def scatter_reduce_(self, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, **more):
+        if more:
+            return self.scatter_reduce_(**first_names(methods.scatter_reduce_, more, {'dim': dim, 'index': index, 'src': src, 'reduce': reduce, 'include_self': include_self}))
+        if dim.__class__ is not int: dim = as_int('aten::scatter_reduce_.two', 'dim', dim)
+        if reduce.__class__ is not str: reduce = as_str('aten::scatter_reduce_.two', 'reduce', reduce)
+        if include_self.__class__ is not bool: include_self = as_bool('aten::scatter_reduce_.two', 'include_self', include_self)
+        state = DISPATCH()
+        try:
+            ks = self.keys | index.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_scatter_reduce___two[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::scatter_reduce_.two', (self, dim, index, src, reduce, include_self))
+        return kernel(ks, self, dim, index, src, reduce, include_self)
 
-    select = op_select__int
+    def select(self, dim=MISSING, index=MISSING, **more):
+        if more:
+            return self.select(**first_names(methods.select, more, {'dim': dim, 'index': index}))
+        if dim.__class__ is not int: dim = as_int('aten::select.int', 'dim', dim)
+        if index.__class__ is not int: index = as_int('aten::select.int', 'index', index)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_select__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::select.int', (self, dim, index))
+        return kernel(ks, self, dim, index)
 
-    select_scatter = op_select_scatter
+    def select_scatter(self, src, dim=MISSING, index=MISSING, **more):
+        if more:
+            return self.select_scatter(**first_names(methods.select_scatter, more, {'src': src, 'dim': dim, 'index': index}))
+        if dim.__class__ is not int: dim = as_int('aten::select_scatter', 'dim', dim)
+        if index.__class__ is not int: index = as_int('aten::select_scatter', 'index', index)
+        state = DISPATCH()
+        try:
+            ks = self.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_select_scatter[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::select_scatter', (self, src, dim, index))
+        return kernel(ks, self, src, dim, index)
 
     sgn = op_sgn
 
@@ -3394,9 +3666,41 @@ class methods:
 
     sinh_ = op_sinh_
 
-    slice = op_slice__Tensor
+    def slice(self, dim=0, start=None, end=None, step=1, **more):
+        if more:
+            return self.slice(**first_names(methods.slice, more, {'dim': dim, 'start': start, 'end': end, 'step': step}))
+        if dim.__class__ is not int: dim = as_int('aten::slice.Tensor', 'dim', dim)
+        if start is not None and start.__class__ is not int: start = as_int('aten::slice.Tensor', 'start', start)
+        if end is not None and end.__class__ is not int: end = as_int('aten::slice.Tensor', 'end', end)
+        if step.__class__ is not int: step = as_int('aten::slice.Tensor', 'step', step)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_slice__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::slice.Tensor', (self, dim, start, end, step))
+        return kernel(ks, self, dim, start, end, step)
 
-    slice_scatter = op_slice_scatter
+    def slice_scatter(self, src, dim=0, start=None, end=None, step=1, **more):
+        if more:
+            return self.slice_scatter(**first_names(methods.slice_scatter, more, {'src': src, 'dim': dim, 'start': start, 'end': end, 'step': step}))
+        if dim.__class__ is not int: dim = as_int('aten::slice_scatter', 'dim', dim)
+        if start is not None and start.__class__ is not int: start = as_int('aten::slice_scatter', 'start', start)
+        if end is not None and end.__class__ is not int: end = as_int('aten::slice_scatter', 'end', end)
+        if step.__class__ is not int: step = as_int('aten::slice_scatter', 'step', step)
+        state = DISPATCH()
+        try:
+            ks = self.keys | src.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_slice_scatter[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::slice_scatter', (self, src, dim, start, end, step))
+        return kernel(ks, self, src, dim, start, end, step)
 
     def slogdet(self):
         state = DISPATCH()
@@ -3410,15 +3714,47 @@ class methods:
             return new_tuple(R_slogdet, miss('aten::slogdet', (self,)))
         return new_tuple(R_slogdet, kernel(ks, self))
 
-    softmax = op_softmax__int
+    def softmax(self, dim=MISSING, dtype=None, **more):
+        if more:
+            return self.softmax(**first_names(methods.softmax, more, {'dim': dim, 'dtype': dtype}))
+        if dim.__class__ is not int: dim = as_int('aten::softmax.int', 'dim', dim)
+        if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::softmax.int', 'dtype', dtype)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_softmax__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::softmax.int', (self, dim, dtype))
+        return kernel(ks, self, dim, dtype)
 
     def sort(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return new_tuple(R_sort, call_packet(P_sort, ('self',), (self,), args, kwargs))
         return new_tuple(R_sort, P_sort(self, *args, **kwargs))
 
     def split(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_split, ('self',), (self,), args, kwargs)
         return P_split(self, *args, **kwargs)
 
-    split_with_sizes = op_split_with_sizes
+    def split_with_sizes(self, split_sizes, dim=0, **more):
+        if more:
+            return self.split_with_sizes(**first_names(methods.split_with_sizes, more, {'split_sizes': split_sizes, 'dim': dim}))
+        split_sizes = as_ints('aten::split_with_sizes', 'split_sizes', split_sizes)
+        if dim.__class__ is not int: dim = as_int('aten::split_with_sizes', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_split_with_sizes[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::split_with_sizes', (self, split_sizes, dim))
+        return kernel(ks, self, split_sizes, dim)
 
     sqrt = op_sqrt
 
@@ -3432,6 +3768,8 @@ class methods:
         if args or kwargs:
             if len(args) > 0 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_squeeze, ('self',), (self,), args, kwargs)
             return P_squeeze(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3448,6 +3786,8 @@ class methods:
         if args or kwargs:
             if len(args) > 0 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_squeeze_, ('self',), (self,), args, kwargs)
             return P_squeeze_(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3463,13 +3803,17 @@ class methods:
     def std(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_std, ('self',), (self,), args, kwargs)
         return P_std(self, *args, **kwargs)
 
     def stft(self, *args, **kwargs):
         return P_stft(self, *args, **kwargs)
 
-    def sub(self, other, *args, **kwargs):
+    def sub(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_sub, ('self', 'other'), (self, other,), args, kwargs)
             return P_sub(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3482,8 +3826,10 @@ class methods:
             return P_sub(self, other)
         return kernel(ks, self, other, 1)
 
-    def sub_(self, other, *args, **kwargs):
+    def sub_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_sub_, ('self', 'other'), (self, other,), args, kwargs)
             return P_sub_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3496,8 +3842,10 @@ class methods:
             return P_sub_(self, other)
         return kernel(ks, self, other, 1)
 
-    def subtract(self, other, *args, **kwargs):
+    def subtract(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_subtract, ('self', 'other'), (self, other,), args, kwargs)
             return P_subtract(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3510,8 +3858,10 @@ class methods:
             return P_subtract(self, other)
         return kernel(ks, self, other, 1)
 
-    def subtract_(self, other, *args, **kwargs):
+    def subtract_(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_subtract_, ('self', 'other'), (self, other,), args, kwargs)
             return P_subtract_(self, other, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3528,6 +3878,8 @@ class methods:
         if args or kwargs:
             if len(args) > 1 and all_ints(args):
                 args = (args,)
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_sum, ('self',), (self,), args, kwargs)
             return P_sum(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -3757,6 +4109,10 @@ OPERATORS = {
     'softmax': (
         ('aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', op_softmax__int, K_softmax__int, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.softmax:softmax'),)),
         ('aten::softmax.int_out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', op_softmax__int_out, K_softmax__int_out, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.softmax:softmax_out'),)),
+    ),
+    '_safe_softmax': (
+        ('aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor', op__safe_softmax, K__safe_softmax, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.softmax:safe_softmax'),)),
+        ('aten::_safe_softmax.out(Tensor self, int dim, ScalarType? dtype=None, *, Tensor(a!) out) -> Tensor(a!)', op__safe_softmax__out, K__safe_softmax__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::_safe_softmax'),)),
     ),
     'smooth_l1_loss': (
         ('aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor', op_smooth_l1_loss, K_smooth_l1_loss, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.regression:smooth_l1_loss'),)),

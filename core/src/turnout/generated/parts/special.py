@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_float, as_int, as_ints, as_scalar, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, packet,
 )
 
 P_special_chebyshev_polynomial_t = packet('aten', 'special_chebyshev_polynomial_t')
@@ -2335,10 +2338,14 @@ def airy_ai(x, *, out=None):
     return kernel(ks, x)
 
 
-def bessel_j0(input, *, out=None):
+def bessel_j0(input=MISSING, **more):
     """aten::special_bessel_j0, aten::special_bessel_j0.out"""
-    if out is not None:
-        return op_special_bessel_j0__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bessel_j0(**first_names(bessel_j0, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_bessel_j0__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2351,10 +2358,14 @@ def bessel_j0(input, *, out=None):
     return kernel(ks, input)
 
 
-def bessel_j1(input, *, out=None):
+def bessel_j1(input=MISSING, **more):
     """aten::special_bessel_j1, aten::special_bessel_j1.out"""
-    if out is not None:
-        return op_special_bessel_j1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bessel_j1(**first_names(bessel_j1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_bessel_j1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2367,10 +2378,14 @@ def bessel_j1(input, *, out=None):
     return kernel(ks, input)
 
 
-def bessel_y0(input, *, out=None):
+def bessel_y0(input=MISSING, **more):
     """aten::special_bessel_y0, aten::special_bessel_y0.out"""
-    if out is not None:
-        return op_special_bessel_y0__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bessel_y0(**first_names(bessel_y0, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_bessel_y0__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2383,10 +2398,14 @@ def bessel_y0(input, *, out=None):
     return kernel(ks, input)
 
 
-def bessel_y1(input, *, out=None):
+def bessel_y1(input=MISSING, **more):
     """aten::special_bessel_y1, aten::special_bessel_y1.out"""
-    if out is not None:
-        return op_special_bessel_y1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return bessel_y1(**first_names(bessel_y1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_bessel_y1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2471,10 +2490,14 @@ def chebyshev_polynomial_w(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def digamma(input, *, out=None):
+def digamma(input=MISSING, **more):
     """aten::special_digamma, aten::special_digamma.out"""
-    if out is not None:
-        return op_special_digamma__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return digamma(**first_names(digamma, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_digamma__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2487,10 +2510,14 @@ def digamma(input, *, out=None):
     return kernel(ks, input)
 
 
-def entr(input, *, out=None):
+def entr(input=MISSING, **more):
     """aten::special_entr, aten::special_entr.out"""
-    if out is not None:
-        return op_special_entr__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return entr(**first_names(entr, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_entr__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2503,10 +2530,14 @@ def entr(input, *, out=None):
     return kernel(ks, input)
 
 
-def erf(input, *, out=None):
+def erf(input=MISSING, **more):
     """aten::special_erf, aten::special_erf.out"""
-    if out is not None:
-        return op_special_erf__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erf(**first_names(erf, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_erf__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2519,10 +2550,14 @@ def erf(input, *, out=None):
     return kernel(ks, input)
 
 
-def erfc(input, *, out=None):
+def erfc(input=MISSING, **more):
     """aten::special_erfc, aten::special_erfc.out"""
-    if out is not None:
-        return op_special_erfc__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erfc(**first_names(erfc, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_erfc__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2535,10 +2570,14 @@ def erfc(input, *, out=None):
     return kernel(ks, input)
 
 
-def erfcx(input, *, out=None):
+def erfcx(input=MISSING, **more):
     """aten::special_erfcx, aten::special_erfcx.out"""
-    if out is not None:
-        return op_special_erfcx__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erfcx(**first_names(erfcx, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_erfcx__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2551,10 +2590,14 @@ def erfcx(input, *, out=None):
     return kernel(ks, input)
 
 
-def erfinv(input, *, out=None):
+def erfinv(input=MISSING, **more):
     """aten::special_erfinv, aten::special_erfinv.out"""
-    if out is not None:
-        return op_special_erfinv__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return erfinv(**first_names(erfinv, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_erfinv__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2567,10 +2610,14 @@ def erfinv(input, *, out=None):
     return kernel(ks, input)
 
 
-def exp2(input, *, out=None):
+def exp2(input=MISSING, **more):
     """aten::special_exp2, aten::special_exp2.out"""
-    if out is not None:
-        return op_special_exp2__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return exp2(**first_names(exp2, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_exp2__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2583,10 +2630,14 @@ def exp2(input, *, out=None):
     return kernel(ks, input)
 
 
-def expit(input, *, out=None):
+def expit(input=MISSING, **more):
     """aten::special_expit, aten::special_expit.out"""
-    if out is not None:
-        return op_special_expit__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return expit(**first_names(expit, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_expit__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2599,10 +2650,14 @@ def expit(input, *, out=None):
     return kernel(ks, input)
 
 
-def expm1(input, *, out=None):
+def expm1(input=MISSING, **more):
     """aten::special_expm1, aten::special_expm1.out"""
-    if out is not None:
-        return op_special_expm1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return expm1(**first_names(expm1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_expm1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2615,10 +2670,14 @@ def expm1(input, *, out=None):
     return kernel(ks, input)
 
 
-def gammainc(input, other, *, out=None):
+def gammainc(input=MISSING, other=MISSING, **more):
     """aten::special_gammainc, aten::special_gammainc.out"""
-    if out is not None:
-        return op_special_gammainc__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gammainc(**first_names(gammainc, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_special_gammainc__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2631,10 +2690,14 @@ def gammainc(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def gammaincc(input, other, *, out=None):
+def gammaincc(input=MISSING, other=MISSING, **more):
     """aten::special_gammaincc, aten::special_gammaincc.out"""
-    if out is not None:
-        return op_special_gammaincc__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gammaincc(**first_names(gammaincc, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_special_gammaincc__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -2647,10 +2710,14 @@ def gammaincc(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def gammaln(input, *, out=None):
+def gammaln(input=MISSING, **more):
     """aten::special_gammaln, aten::special_gammaln.out"""
-    if out is not None:
-        return op_special_gammaln__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return gammaln(**first_names(gammaln, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_gammaln__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2699,10 +2766,14 @@ def hermite_polynomial_he(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def i0(input, *, out=None):
+def i0(input=MISSING, **more):
     """aten::special_i0, aten::special_i0.out"""
-    if out is not None:
-        return op_special_i0__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return i0(**first_names(i0, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_i0__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2715,10 +2786,14 @@ def i0(input, *, out=None):
     return kernel(ks, input)
 
 
-def i0e(input, *, out=None):
+def i0e(input=MISSING, **more):
     """aten::special_i0e, aten::special_i0e.out"""
-    if out is not None:
-        return op_special_i0e__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return i0e(**first_names(i0e, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_i0e__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2731,10 +2806,14 @@ def i0e(input, *, out=None):
     return kernel(ks, input)
 
 
-def i1(input, *, out=None):
+def i1(input=MISSING, **more):
     """aten::special_i1, aten::special_i1.out"""
-    if out is not None:
-        return op_special_i1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return i1(**first_names(i1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_i1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2747,10 +2826,14 @@ def i1(input, *, out=None):
     return kernel(ks, input)
 
 
-def i1e(input, *, out=None):
+def i1e(input=MISSING, **more):
     """aten::special_i1e, aten::special_i1e.out"""
-    if out is not None:
-        return op_special_i1e__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return i1e(**first_names(i1e, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_i1e__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2799,10 +2882,14 @@ def legendre_polynomial_p(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def log1p(input, *, out=None):
+def log1p(input=MISSING, **more):
     """aten::special_log1p, aten::special_log1p.out"""
-    if out is not None:
-        return op_special_log1p__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log1p(**first_names(log1p, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_log1p__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2815,10 +2902,14 @@ def log1p(input, *, out=None):
     return kernel(ks, input)
 
 
-def log_ndtr(input, *, out=None):
+def log_ndtr(input=MISSING, **more):
     """aten::special_log_ndtr, aten::special_log_ndtr.out"""
-    if out is not None:
-        return op_special_log_ndtr__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return log_ndtr(**first_names(log_ndtr, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_log_ndtr__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2831,8 +2922,10 @@ def log_ndtr(input, *, out=None):
     return kernel(ks, input)
 
 
-def log_softmax(input, dim, *, dtype=None):
+def log_softmax(input=MISSING, dim=MISSING, *, dtype=None, **more):
     """aten::special_log_softmax"""
+    if more:
+        return log_softmax(**first_names(log_softmax, more, {'input': input, 'dim': dim, 'dtype': dtype}))
     if dim.__class__ is not int: dim = as_int('aten::special_log_softmax', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::special_log_softmax', 'dtype', dtype)
     state = DISPATCH()
@@ -2847,10 +2940,14 @@ def log_softmax(input, dim, *, dtype=None):
     return kernel(ks, input, dim, dtype)
 
 
-def logit(input, eps=None, *, out=None):
+def logit(input=MISSING, eps=None, **more):
     """aten::special_logit, aten::special_logit.out"""
-    if out is not None:
-        return op_special_logit__out(input, eps, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logit(**first_names(logit, more, {'input': input, 'eps': eps}), out=out)
+        if out is not None:
+            return op_special_logit__out(input, eps, out=out)
     if eps is not None and eps.__class__ is not float: eps = as_float('aten::special_logit', 'eps', eps)
     state = DISPATCH()
     try:
@@ -2864,10 +2961,14 @@ def logit(input, eps=None, *, out=None):
     return kernel(ks, input, eps)
 
 
-def logsumexp(input, dim, keepdim=False, *, out=None):
+def logsumexp(input=MISSING, dim=MISSING, keepdim=False, **more):
     """aten::special_logsumexp, aten::special_logsumexp.out"""
-    if out is not None:
-        return op_special_logsumexp__out(input, dim, keepdim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return logsumexp(**first_names(logsumexp, more, {'input': input, 'dim': dim, 'keepdim': keepdim}), out=out)
+        if out is not None:
+            return op_special_logsumexp__out(input, dim, keepdim, out=out)
     dim = as_ints('aten::special_logsumexp', 'dim', dim, 1)
     if keepdim.__class__ is not bool: keepdim = as_bool('aten::special_logsumexp', 'keepdim', keepdim)
     state = DISPATCH()
@@ -2882,10 +2983,14 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
     return kernel(ks, input, dim, keepdim)
 
 
-def modified_bessel_i0(input, *, out=None):
+def modified_bessel_i0(input=MISSING, **more):
     """aten::special_modified_bessel_i0, aten::special_modified_bessel_i0.out"""
-    if out is not None:
-        return op_special_modified_bessel_i0__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return modified_bessel_i0(**first_names(modified_bessel_i0, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_modified_bessel_i0__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2898,10 +3003,14 @@ def modified_bessel_i0(input, *, out=None):
     return kernel(ks, input)
 
 
-def modified_bessel_i1(input, *, out=None):
+def modified_bessel_i1(input=MISSING, **more):
     """aten::special_modified_bessel_i1, aten::special_modified_bessel_i1.out"""
-    if out is not None:
-        return op_special_modified_bessel_i1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return modified_bessel_i1(**first_names(modified_bessel_i1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_modified_bessel_i1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2914,10 +3023,14 @@ def modified_bessel_i1(input, *, out=None):
     return kernel(ks, input)
 
 
-def modified_bessel_k0(input, *, out=None):
+def modified_bessel_k0(input=MISSING, **more):
     """aten::special_modified_bessel_k0, aten::special_modified_bessel_k0.out"""
-    if out is not None:
-        return op_special_modified_bessel_k0__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return modified_bessel_k0(**first_names(modified_bessel_k0, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_modified_bessel_k0__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2930,10 +3043,14 @@ def modified_bessel_k0(input, *, out=None):
     return kernel(ks, input)
 
 
-def modified_bessel_k1(input, *, out=None):
+def modified_bessel_k1(input=MISSING, **more):
     """aten::special_modified_bessel_k1, aten::special_modified_bessel_k1.out"""
-    if out is not None:
-        return op_special_modified_bessel_k1__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return modified_bessel_k1(**first_names(modified_bessel_k1, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_modified_bessel_k1__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2946,10 +3063,14 @@ def modified_bessel_k1(input, *, out=None):
     return kernel(ks, input)
 
 
-def multigammaln(input, p, *, out=None):
+def multigammaln(input=MISSING, p=MISSING, **more):
     """aten::special_multigammaln, aten::special_multigammaln.out"""
-    if out is not None:
-        return op_special_multigammaln__out(input, p, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return multigammaln(**first_names(multigammaln, more, {'input': input, 'p': p}), out=out)
+        if out is not None:
+            return op_special_multigammaln__out(input, p, out=out)
     if p.__class__ is not int: p = as_int('aten::special_multigammaln', 'p', p)
     state = DISPATCH()
     try:
@@ -2963,10 +3084,14 @@ def multigammaln(input, p, *, out=None):
     return kernel(ks, input, p)
 
 
-def ndtr(input, *, out=None):
+def ndtr(input=MISSING, **more):
     """aten::special_ndtr, aten::special_ndtr.out"""
-    if out is not None:
-        return op_special_ndtr__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ndtr(**first_names(ndtr, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_ndtr__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2979,10 +3104,14 @@ def ndtr(input, *, out=None):
     return kernel(ks, input)
 
 
-def ndtri(input, *, out=None):
+def ndtri(input=MISSING, **more):
     """aten::special_ndtri, aten::special_ndtri.out"""
-    if out is not None:
-        return op_special_ndtri__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return ndtri(**first_names(ndtri, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_ndtri__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -2995,10 +3124,14 @@ def ndtri(input, *, out=None):
     return kernel(ks, input)
 
 
-def polygamma(n, input, *, out=None):
+def polygamma(n, input=MISSING, **more):
     """aten::special_polygamma, aten::special_polygamma.out"""
-    if out is not None:
-        return op_special_polygamma__out(n, input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return polygamma(**first_names(polygamma, more, {'n': n, 'input': input}), out=out)
+        if out is not None:
+            return op_special_polygamma__out(n, input, out=out)
     if n.__class__ is not int: n = as_int('aten::special_polygamma', 'n', n)
     state = DISPATCH()
     try:
@@ -3012,10 +3145,14 @@ def polygamma(n, input, *, out=None):
     return kernel(ks, n, input)
 
 
-def psi(input, *, out=None):
+def psi(input=MISSING, **more):
     """aten::special_psi, aten::special_psi.out"""
-    if out is not None:
-        return op_special_psi__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return psi(**first_names(psi, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_psi__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3028,10 +3165,14 @@ def psi(input, *, out=None):
     return kernel(ks, input)
 
 
-def round(input, *, decimals=0, out=None):
+def round(input=MISSING, *, decimals=0, **more):
     """aten::special_round, aten::special_round.out"""
-    if out is not None:
-        return op_special_round__out(input, decimals=decimals, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return round(**first_names(round, more, {'input': input, 'decimals': decimals}), out=out)
+        if out is not None:
+            return op_special_round__out(input, decimals=decimals, out=out)
     if decimals.__class__ is not int: decimals = as_int('aten::special_round', 'decimals', decimals)
     state = DISPATCH()
     try:
@@ -3149,10 +3290,14 @@ def shifted_chebyshev_polynomial_w(x, n, **kwargs):
     return kernel(ks, x, n)
 
 
-def sinc(input, *, out=None):
+def sinc(input=MISSING, **more):
     """aten::special_sinc, aten::special_sinc.out"""
-    if out is not None:
-        return op_special_sinc__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return sinc(**first_names(sinc, more, {'input': input}), out=out)
+        if out is not None:
+            return op_special_sinc__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -3165,8 +3310,10 @@ def sinc(input, *, out=None):
     return kernel(ks, input)
 
 
-def softmax(input, dim, dtype=None):
+def softmax(input=MISSING, dim=MISSING, dtype=None, **more):
     """aten::special_softmax"""
+    if more:
+        return softmax(**first_names(softmax, more, {'input': input, 'dim': dim, 'dtype': dtype}))
     if dim.__class__ is not int: dim = as_int('aten::special_softmax', 'dim', dim)
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::special_softmax', 'dtype', dtype)
     state = DISPATCH()
@@ -3197,11 +3344,13 @@ def spherical_bessel_j0(x, *, out=None):
     return kernel(ks, x)
 
 
-def xlog1py(input, other, **kwargs):
+def xlog1py(input=MISSING, other=MISSING, **kwargs):
     """aten::special_xlog1py and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_special_xlog1py, ('self', 'other'), (input, other,), (), kwargs)
         return P_special_xlog1py(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -3215,11 +3364,13 @@ def xlog1py(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def xlogy(input, other, **kwargs):
+def xlogy(input=MISSING, other=MISSING, **kwargs):
     """aten::special_xlogy and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_special_xlogy, ('self', 'other'), (input, other,), (), kwargs)
         return P_special_xlogy(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -3233,11 +3384,13 @@ def xlogy(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def zeta(input, other, **kwargs):
+def zeta(input=MISSING, other=MISSING, **kwargs):
     """aten::special_zeta and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_special_zeta, ('self', 'other'), (input, other,), (), kwargs)
         return P_special_zeta(input, other, **kwargs)
     state = DISPATCH()
     try:

@@ -13,8 +13,11 @@ from turnout.calling import (
 )
 from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    check_options, out_tuple, packet, spread, with_requires_grad,
+    NOT_OF_SCHEMAS, call_packet, check_options, first_names, out_tuple, packet, spread, with_requires_grad,
 )
 
 P_tensor_split = packet('aten', 'tensor_split')
@@ -998,8 +1001,10 @@ def op_triu_indices__out(row, col, offset=0, *, out):
     return kernel(ks, row, col, offset, out)
 
 
-def t(input):
+def t(input=MISSING, **more):
     """aten::t"""
+    if more:
+        return t(**first_names(t, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1012,10 +1017,14 @@ def t(input):
     return kernel(ks, input)
 
 
-def t_copy(input, *, out=None):
+def t_copy(input=MISSING, **more):
     """aten::t_copy, aten::t_copy.out"""
-    if out is not None:
-        return op_t_copy__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return t_copy(**first_names(t_copy, more, {'input': input}), out=out)
+        if out is not None:
+            return op_t_copy__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1028,10 +1037,14 @@ def t_copy(input, *, out=None):
     return kernel(ks, input)
 
 
-def take(input, index, *, out=None):
+def take(input=MISSING, index=MISSING, **more):
     """aten::take, aten::take.out"""
-    if out is not None:
-        return op_take__out(input, index, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return take(**first_names(take, more, {'input': input, 'index': index}), out=out)
+        if out is not None:
+            return op_take__out(input, index, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | index.keys
@@ -1044,10 +1057,14 @@ def take(input, index, *, out=None):
     return kernel(ks, input, index)
 
 
-def take_along_dim(input, indices, dim=None, *, out=None):
+def take_along_dim(input=MISSING, indices=MISSING, dim=None, **more):
     """aten::take_along_dim, aten::take_along_dim.out"""
-    if out is not None:
-        return op_take_along_dim__out(input, indices, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return take_along_dim(**first_names(take_along_dim, more, {'input': input, 'indices': indices, 'dim': dim}), out=out)
+        if out is not None:
+            return op_take_along_dim__out(input, indices, dim, out=out)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1061,10 +1078,14 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     return kernel(ks, input, indices, dim)
 
 
-def tan(input, *, out=None):
+def tan(input=MISSING, **more):
     """aten::tan, aten::tan.out"""
-    if out is not None:
-        return op_tan__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tan(**first_names(tan, more, {'input': input}), out=out)
+        if out is not None:
+            return op_tan__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1077,8 +1098,10 @@ def tan(input, *, out=None):
     return kernel(ks, input)
 
 
-def tan_(input):
+def tan_(input=MISSING, **more):
     """aten::tan_"""
+    if more:
+        return tan_(**first_names(tan_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1091,10 +1114,14 @@ def tan_(input):
     return kernel(ks, input)
 
 
-def tanh(input, *, out=None):
+def tanh(input=MISSING, **more):
     """aten::tanh, aten::tanh.out"""
-    if out is not None:
-        return op_tanh__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tanh(**first_names(tanh, more, {'input': input}), out=out)
+        if out is not None:
+            return op_tanh__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1107,8 +1134,10 @@ def tanh(input, *, out=None):
     return kernel(ks, input)
 
 
-def tanh_(input):
+def tanh_(input=MISSING, **more):
     """aten::tanh_"""
+    if more:
+        return tanh_(**first_names(tanh_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1124,15 +1153,19 @@ def tanh_(input):
 def tensor_split(*args, **kwargs):
     """aten::tensor_split.sections and 2 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_tensor_split, (), (), args, kwargs)
     return P_tensor_split(*args, **kwargs)
 
 
-def tensordot(input, other, dims_self, dims_other, *, out=None):
+def tensordot(input=MISSING, other=MISSING, dims_self=MISSING, dims_other=MISSING, **more):
     """aten::tensordot, aten::tensordot.out"""
-    if out is not None:
-        return op_tensordot__out(input, other, dims_self, dims_other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tensordot(**first_names(tensordot, more, {'input': input, 'other': other, 'dims_self': dims_self, 'dims_other': dims_other}), out=out)
+        if out is not None:
+            return op_tensordot__out(input, other, dims_self, dims_other, out=out)
     dims_self = as_ints('aten::tensordot', 'dims_self', dims_self)
     dims_other = as_ints('aten::tensordot', 'dims_other', dims_other)
     state = DISPATCH()
@@ -1147,10 +1180,14 @@ def tensordot(input, other, dims_self, dims_other, *, out=None):
     return kernel(ks, input, other, dims_self, dims_other)
 
 
-def threshold(input, threshold, value, *, out=None):
+def threshold(input=MISSING, threshold=MISSING, value=MISSING, **more):
     """aten::threshold, aten::threshold.out"""
-    if out is not None:
-        return op_threshold__out(input, threshold, value, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return threshold(**first_names(threshold, more, {'input': input, 'threshold': threshold, 'value': value}), out=out)
+        if out is not None:
+            return op_threshold__out(input, threshold, value, out=out)
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold', 'threshold', threshold)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold', 'value', value)
     state = DISPATCH()
@@ -1165,8 +1202,10 @@ def threshold(input, threshold, value, *, out=None):
     return kernel(ks, input, threshold, value)
 
 
-def threshold_(input, threshold, value):
+def threshold_(input=MISSING, threshold=MISSING, value=MISSING, **more):
     """aten::threshold_"""
+    if more:
+        return threshold_(**first_names(threshold_, more, {'input': input, 'threshold': threshold, 'value': value}))
     if threshold.__class__ is not int and threshold.__class__ is not float: threshold = as_scalar('aten::threshold_', 'threshold', threshold)
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::threshold_', 'value', value)
     state = DISPATCH()
@@ -1181,8 +1220,10 @@ def threshold_(input, threshold, value):
     return kernel(ks, input, threshold, value)
 
 
-def tile(input, dims):
+def tile(input=MISSING, dims=MISSING, **more):
     """aten::tile"""
+    if more:
+        return tile(**first_names(tile, more, {'input': input, 'dims': dims}))
     dims = as_ints('aten::tile', 'dims', dims)
     state = DISPATCH()
     try:
@@ -1196,11 +1237,15 @@ def tile(input, dims):
     return kernel(ks, input, dims)
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+def topk(input=MISSING, k=MISSING, dim=-1, largest=True, sorted=True, **more):
     """aten::topk, aten::topk.values"""
-    if out is not None:
-        values, indices = out_tuple('aten::topk.values', out, 2)
-        return new_tuple(R_topk, op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_topk, topk(**first_names(topk, more, {'input': input, 'k': k, 'dim': dim, 'largest': largest, 'sorted': sorted}), out=out))
+        if out is not None:
+            values, indices = out_tuple('aten::topk.values', out, 2)
+            return new_tuple(R_topk, op_topk__values(input, k, dim, largest, sorted, values=values, indices=indices))
     if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
     if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
     if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
@@ -1217,10 +1262,14 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     return new_tuple(R_topk, kernel(ks, input, k, dim, largest, sorted))
 
 
-def trace(input, *, out=None):
+def trace(input=MISSING, **more):
     """aten::trace, aten::trace.out"""
-    if out is not None:
-        return op_trace__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return trace(**first_names(trace, more, {'input': input}), out=out)
+        if out is not None:
+            return op_trace__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1233,8 +1282,10 @@ def trace(input, *, out=None):
     return kernel(ks, input)
 
 
-def transpose(input, dim0, dim1):
+def transpose(input=MISSING, dim0=MISSING, dim1=MISSING, **more):
     """aten::transpose.int"""
+    if more:
+        return transpose(**first_names(transpose, more, {'input': input, 'dim0': dim0, 'dim1': dim1}))
     if dim0.__class__ is not int: dim0 = as_int('aten::transpose.int', 'dim0', dim0)
     if dim1.__class__ is not int: dim1 = as_int('aten::transpose.int', 'dim1', dim1)
     state = DISPATCH()
@@ -1249,10 +1300,14 @@ def transpose(input, dim0, dim1):
     return kernel(ks, input, dim0, dim1)
 
 
-def transpose_copy(input, dim0, dim1, *, out=None):
+def transpose_copy(input=MISSING, dim0=MISSING, dim1=MISSING, **more):
     """aten::transpose_copy.int, aten::transpose_copy.int_out"""
-    if out is not None:
-        return op_transpose_copy__int_out(input, dim0, dim1, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return transpose_copy(**first_names(transpose_copy, more, {'input': input, 'dim0': dim0, 'dim1': dim1}), out=out)
+        if out is not None:
+            return op_transpose_copy__int_out(input, dim0, dim1, out=out)
     if dim0.__class__ is not int: dim0 = as_int('aten::transpose_copy.int', 'dim0', dim0)
     if dim1.__class__ is not int: dim1 = as_int('aten::transpose_copy.int', 'dim1', dim1)
     state = DISPATCH()
@@ -1269,19 +1324,29 @@ def transpose_copy(input, dim0, dim1, *, out=None):
 
 def trapezoid(*args, **kwargs):
     """aten::trapezoid.x, aten::trapezoid.dx"""
+    if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_trapezoid, (), (), args, kwargs)
     return P_trapezoid(*args, **kwargs)
 
 
 def trapz(*args, **kwargs):
     """aten::trapz.x, aten::trapz.dx"""
+    if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_trapz, (), (), args, kwargs)
     return P_trapz(*args, **kwargs)
 
 
-def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
+def triangular_solve(input=MISSING, A=MISSING, upper=True, transpose=False, unitriangular=False, **more):
     """aten::triangular_solve, aten::triangular_solve.X"""
-    if out is not None:
-        X, M = out_tuple('aten::triangular_solve.X', out, 2)
-        return new_tuple(R_triangular_solve, op_triangular_solve__X(input, A, upper, transpose, unitriangular, X=X, M=M))
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return new_tuple(R_triangular_solve, triangular_solve(**first_names(triangular_solve, more, {'input': input, 'A': A, 'upper': upper, 'transpose': transpose, 'unitriangular': unitriangular}), out=out))
+        if out is not None:
+            X, M = out_tuple('aten::triangular_solve.X', out, 2)
+            return new_tuple(R_triangular_solve, op_triangular_solve__X(input, A, upper, transpose, unitriangular, X=X, M=M))
     if upper.__class__ is not bool: upper = as_bool('aten::triangular_solve', 'upper', upper)
     if transpose.__class__ is not bool: transpose = as_bool('aten::triangular_solve', 'transpose', transpose)
     if unitriangular.__class__ is not bool: unitriangular = as_bool('aten::triangular_solve', 'unitriangular', unitriangular)
@@ -1297,10 +1362,14 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
     return new_tuple(R_triangular_solve, kernel(ks, input, A, upper, transpose, unitriangular))
 
 
-def tril(input, diagonal=0, *, out=None):
+def tril(input=MISSING, diagonal=0, **more):
     """aten::tril, aten::tril.out"""
-    if out is not None:
-        return op_tril__out(input, diagonal, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return tril(**first_names(tril, more, {'input': input, 'diagonal': diagonal}), out=out)
+        if out is not None:
+            return op_tril__out(input, diagonal, out=out)
     if diagonal.__class__ is not int: diagonal = as_int('aten::tril', 'diagonal', diagonal)
     state = DISPATCH()
     try:
@@ -1356,10 +1425,14 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
     return kernel(ks, anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
-def triu(input, diagonal=0, *, out=None):
+def triu(input=MISSING, diagonal=0, **more):
     """aten::triu, aten::triu.out"""
-    if out is not None:
-        return op_triu__out(input, diagonal, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return triu(**first_names(triu, more, {'input': input, 'diagonal': diagonal}), out=out)
+        if out is not None:
+            return op_triu__out(input, diagonal, out=out)
     if diagonal.__class__ is not int: diagonal = as_int('aten::triu', 'diagonal', diagonal)
     state = DISPATCH()
     try:
@@ -1396,11 +1469,13 @@ def triu_indices(row, col, offset=0, *, dtype=DTYPES['int64'], layout=None, devi
     return kernel(ks, row, col, offset, dtype, layout, device, pin_memory)
 
 
-def true_divide(input, other, **kwargs):
+def true_divide(input=MISSING, other=MISSING, **kwargs):
     """aten::true_divide.Tensor, aten::true_divide.Scalar, aten::true_divide.out"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_true_divide, ('self', 'other'), (input, other,), (), kwargs)
         return P_true_divide(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -1414,10 +1489,14 @@ def true_divide(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def trunc(input, *, out=None):
+def trunc(input=MISSING, **more):
     """aten::trunc, aten::trunc.out"""
-    if out is not None:
-        return op_trunc__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return trunc(**first_names(trunc, more, {'input': input}), out=out)
+        if out is not None:
+            return op_trunc__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1430,8 +1509,10 @@ def trunc(input, *, out=None):
     return kernel(ks, input)
 
 
-def trunc_(input):
+def trunc_(input=MISSING, **more):
     """aten::trunc_"""
+    if more:
+        return trunc_(**first_names(trunc_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -1453,7 +1534,20 @@ class methods:
 
     take = op_take
 
-    take_along_dim = op_take_along_dim
+    def take_along_dim(self, indices, dim=None, **more):
+        if more:
+            return self.take_along_dim(**first_names(methods.take_along_dim, more, {'indices': indices, 'dim': dim}))
+        if dim is not None and dim.__class__ is not int: dim = as_int('aten::take_along_dim', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys | indices.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_take_along_dim[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::take_along_dim', (self, indices, dim))
+        return kernel(ks, self, indices, dim)
 
     tan = op_tan
 
@@ -1464,6 +1558,8 @@ class methods:
     tanh_ = op_tanh_
 
     def tensor_split(self, *args, **kwargs):
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_tensor_split, ('self',), (self,), args, kwargs)
         return P_tensor_split(self, *args, **kwargs)
 
     def tile(self, *dims, **kwargs):
@@ -1473,6 +1569,8 @@ class methods:
 
     def to(self, *args, **kwargs):
         if args or kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_to, ('self',), (self,), args, kwargs)
             return P_to(self, *args, **kwargs)
         state = DISPATCH()
         try:
@@ -1485,7 +1583,9 @@ class methods:
             return P_to(self)
         return kernel(ks, self, None, None, None, None, False, False, None)
 
-    def topk(self, k, dim=-1, largest=True, sorted=True):
+    def topk(self, k, dim=-1, largest=True, sorted=True, **more):
+        if more:
+            return new_tuple(R_topk, self.topk(**first_names(methods.topk, more, {'k': k, 'dim': dim, 'largest': largest, 'sorted': sorted})))
         if k.__class__ is not int: k = as_int('aten::topk', 'k', k)
         if dim.__class__ is not int: dim = as_int('aten::topk', 'dim', dim)
         if largest.__class__ is not bool: largest = as_bool('aten::topk', 'largest', largest)
@@ -1530,8 +1630,10 @@ class methods:
 
     triu_ = op_triu_
 
-    def true_divide(self, other, **kwargs):
+    def true_divide(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_true_divide, ('self', 'other'), (self, other,), (), kwargs)
             return P_true_divide(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1544,8 +1646,10 @@ class methods:
             return P_true_divide(self, other)
         return kernel(ks, self, other)
 
-    def true_divide_(self, other, **kwargs):
+    def true_divide_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_true_divide_, ('self', 'other'), (self, other,), (), kwargs)
             return P_true_divide_(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -1562,7 +1666,19 @@ class methods:
 
     trunc_ = op_trunc_
 
-    type_as = op_type_as
+    def type_as(self, other=MISSING, **more):
+        if more:
+            return self.type_as(**first_names(methods.type_as, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_type_as[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::type_as', (self, other))
+        return kernel(ks, self, other)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the

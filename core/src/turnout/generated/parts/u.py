@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, FRESH, as_bool, as_float, as_floats, as_int, as_ints, as_scalar, as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    out_tuple, packet,
+    NOT_OF_SCHEMAS, call_packet, first_names, out_tuple, packet,
 )
 
 P_upsample_bicubic2d = packet('aten', 'upsample_bicubic2d')
@@ -1639,8 +1643,10 @@ def op_uniform(self, from_=0.0, to=1.0, *, generator=None):
     return kernel(ks, self, from_, to, generator)
 
 
-def unbind(input, dim=0):
+def unbind(input=MISSING, dim=0, **more):
     """aten::unbind.int"""
+    if more:
+        return unbind(**first_names(unbind, more, {'input': input, 'dim': dim}))
     if dim.__class__ is not int: dim = as_int('aten::unbind.int', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1654,10 +1660,14 @@ def unbind(input, dim=0):
     return kernel(ks, input, dim)
 
 
-def unbind_copy(input, dim=0, *, out=None):
+def unbind_copy(input=MISSING, dim=0, **more):
     """aten::unbind_copy.int, aten::unbind_copy.int_out"""
-    if out is not None:
-        return op_unbind_copy__int_out(input, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return unbind_copy(**first_names(unbind_copy, more, {'input': input, 'dim': dim}), out=out)
+        if out is not None:
+            return op_unbind_copy__int_out(input, dim, out=out)
     if dim.__class__ is not int: dim = as_int('aten::unbind_copy.int', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1671,8 +1681,10 @@ def unbind_copy(input, dim=0, *, out=None):
     return kernel(ks, input, dim)
 
 
-def unflatten(input, dim, sizes):
+def unflatten(input=MISSING, dim=MISSING, sizes=MISSING, **more):
     """aten::unflatten.int"""
+    if more:
+        return unflatten(**first_names(unflatten, more, {'input': input, 'dim': dim, 'sizes': sizes}))
     if dim.__class__ is not int: dim = as_int('aten::unflatten.int', 'dim', dim)
     sizes = as_ints('aten::unflatten.int', 'sizes', sizes)
     state = DISPATCH()
@@ -1687,10 +1699,14 @@ def unflatten(input, dim, sizes):
     return kernel(ks, input, dim, sizes)
 
 
-def unfold_copy(input, dimension, size, step, *, out=None):
+def unfold_copy(input=MISSING, dimension=MISSING, size=MISSING, step=MISSING, **more):
     """aten::unfold_copy, aten::unfold_copy.out"""
-    if out is not None:
-        return op_unfold_copy__out(input, dimension, size, step, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return unfold_copy(**first_names(unfold_copy, more, {'input': input, 'dimension': dimension, 'size': size, 'step': step}), out=out)
+        if out is not None:
+            return op_unfold_copy__out(input, dimension, size, step, out=out)
     if dimension.__class__ is not int: dimension = as_int('aten::unfold_copy', 'dimension', dimension)
     if size.__class__ is not int: size = as_int('aten::unfold_copy', 'size', size)
     if step.__class__ is not int: step = as_int('aten::unfold_copy', 'step', step)
@@ -1706,11 +1722,15 @@ def unfold_copy(input, dimension, size, step, *, out=None):
     return kernel(ks, input, dimension, size, step)
 
 
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, out=None):
+def unique_consecutive(input=MISSING, return_inverse=False, return_counts=False, dim=None, **more):
     """aten::unique_consecutive, aten::unique_consecutive.out"""
-    if out is not None:
-        out0, out1, out2 = out_tuple('aten::unique_consecutive.out', out, 3)
-        return op_unique_consecutive__out(input, return_inverse, return_counts, dim, out0=out0, out1=out1, out2=out2)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return unique_consecutive(**first_names(unique_consecutive, more, {'input': input, 'return_inverse': return_inverse, 'return_counts': return_counts, 'dim': dim}), out=out)
+        if out is not None:
+            out0, out1, out2 = out_tuple('aten::unique_consecutive.out', out, 3)
+            return op_unique_consecutive__out(input, return_inverse, return_counts, dim, out0=out0, out1=out1, out2=out2)
     if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_consecutive', 'return_inverse', return_inverse)
     if return_counts.__class__ is not bool: return_counts = as_bool('aten::unique_consecutive', 'return_counts', return_counts)
     if dim is not None and dim.__class__ is not int: dim = as_int('aten::unique_consecutive', 'dim', dim)
@@ -1726,11 +1746,15 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     return kernel(ks, input, return_inverse, return_counts, dim)
 
 
-def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False, *, out=None):
+def unique_dim(input=MISSING, dim=MISSING, sorted=True, return_inverse=False, return_counts=False, **more):
     """aten::unique_dim, aten::unique_dim.out"""
-    if out is not None:
-        out0, out1, out2 = out_tuple('aten::unique_dim.out', out, 3)
-        return op_unique_dim__out(input, dim, sorted, return_inverse, return_counts, out0=out0, out1=out1, out2=out2)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return unique_dim(**first_names(unique_dim, more, {'input': input, 'dim': dim, 'sorted': sorted, 'return_inverse': return_inverse, 'return_counts': return_counts}), out=out)
+        if out is not None:
+            out0, out1, out2 = out_tuple('aten::unique_dim.out', out, 3)
+            return op_unique_dim__out(input, dim, sorted, return_inverse, return_counts, out0=out0, out1=out1, out2=out2)
     if dim.__class__ is not int: dim = as_int('aten::unique_dim', 'dim', dim)
     if sorted.__class__ is not bool: sorted = as_bool('aten::unique_dim', 'sorted', sorted)
     if return_inverse.__class__ is not bool: return_inverse = as_bool('aten::unique_dim', 'return_inverse', return_inverse)
@@ -1747,8 +1771,10 @@ def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=Fals
     return kernel(ks, input, dim, sorted, return_inverse, return_counts)
 
 
-def unsafe_chunk(input, chunks, dim=0):
+def unsafe_chunk(input=MISSING, chunks=MISSING, dim=0, **more):
     """aten::unsafe_chunk"""
+    if more:
+        return unsafe_chunk(**first_names(unsafe_chunk, more, {'input': input, 'chunks': chunks, 'dim': dim}))
     if chunks.__class__ is not int: chunks = as_int('aten::unsafe_chunk', 'chunks', chunks)
     if dim.__class__ is not int: dim = as_int('aten::unsafe_chunk', 'dim', dim)
     state = DISPATCH()
@@ -1763,10 +1789,14 @@ def unsafe_chunk(input, chunks, dim=0):
     return kernel(ks, input, chunks, dim)
 
 
-def unsafe_split(input, split_size, dim=0, *, out=None):
+def unsafe_split(input=MISSING, split_size=MISSING, dim=0, **more):
     """aten::unsafe_split.Tensor, aten::unsafe_split.Tensor_out"""
-    if out is not None:
-        return op_unsafe_split__Tensor_out(input, split_size, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return unsafe_split(**first_names(unsafe_split, more, {'input': input, 'split_size': split_size, 'dim': dim}), out=out)
+        if out is not None:
+            return op_unsafe_split__Tensor_out(input, split_size, dim, out=out)
     if split_size.__class__ is not int: split_size = as_int('aten::unsafe_split.Tensor', 'split_size', split_size)
     if dim.__class__ is not int: dim = as_int('aten::unsafe_split.Tensor', 'dim', dim)
     state = DISPATCH()
@@ -1781,10 +1811,14 @@ def unsafe_split(input, split_size, dim=0, *, out=None):
     return kernel(ks, input, split_size, dim)
 
 
-def unsafe_split_with_sizes(input, split_sizes, dim=0, *, out=None):
+def unsafe_split_with_sizes(input=MISSING, split_sizes=MISSING, dim=0, **more):
     """aten::unsafe_split_with_sizes, aten::unsafe_split_with_sizes.out"""
-    if out is not None:
-        return op_unsafe_split_with_sizes__out(input, split_sizes, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return unsafe_split_with_sizes(**first_names(unsafe_split_with_sizes, more, {'input': input, 'split_sizes': split_sizes, 'dim': dim}), out=out)
+        if out is not None:
+            return op_unsafe_split_with_sizes__out(input, split_sizes, dim, out=out)
     split_sizes = as_ints('aten::unsafe_split_with_sizes', 'split_sizes', split_sizes)
     if dim.__class__ is not int: dim = as_int('aten::unsafe_split_with_sizes', 'dim', dim)
     state = DISPATCH()
@@ -1799,8 +1833,10 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0, *, out=None):
     return kernel(ks, input, split_sizes, dim)
 
 
-def unsqueeze(input, dim):
+def unsqueeze(input=MISSING, dim=MISSING, **more):
     """aten::unsqueeze"""
+    if more:
+        return unsqueeze(**first_names(unsqueeze, more, {'input': input, 'dim': dim}))
     if dim.__class__ is not int: dim = as_int('aten::unsqueeze', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1814,10 +1850,14 @@ def unsqueeze(input, dim):
     return kernel(ks, input, dim)
 
 
-def unsqueeze_copy(input, dim, *, out=None):
+def unsqueeze_copy(input=MISSING, dim=MISSING, **more):
     """aten::unsqueeze_copy, aten::unsqueeze_copy.out"""
-    if out is not None:
-        return op_unsqueeze_copy__out(input, dim, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return unsqueeze_copy(**first_names(unsqueeze_copy, more, {'input': input, 'dim': dim}), out=out)
+        if out is not None:
+            return op_unsqueeze_copy__out(input, dim, out=out)
     if dim.__class__ is not int: dim = as_int('aten::unsqueeze_copy', 'dim', dim)
     state = DISPATCH()
     try:
@@ -1836,6 +1876,8 @@ def upsample_bicubic2d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_upsample_bicubic2d, (), (), args, kwargs)
     return P_upsample_bicubic2d(*args, **kwargs)
 
 
@@ -1844,6 +1886,8 @@ def upsample_bilinear2d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_upsample_bilinear2d, (), (), args, kwargs)
     return P_upsample_bilinear2d(*args, **kwargs)
 
 
@@ -1852,6 +1896,8 @@ def upsample_linear1d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_upsample_linear1d, (), (), args, kwargs)
     return P_upsample_linear1d(*args, **kwargs)
 
 
@@ -1860,6 +1906,8 @@ def upsample_nearest1d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_upsample_nearest1d, (), (), args, kwargs)
     return P_upsample_nearest1d(*args, **kwargs)
 
 
@@ -1868,6 +1916,8 @@ def upsample_nearest2d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_upsample_nearest2d, (), (), args, kwargs)
     return P_upsample_nearest2d(*args, **kwargs)
 
 
@@ -1876,6 +1926,8 @@ def upsample_nearest3d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_upsample_nearest3d, (), (), args, kwargs)
     return P_upsample_nearest3d(*args, **kwargs)
 
 
@@ -1884,29 +1936,126 @@ def upsample_trilinear3d(*args, **kwargs):
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_upsample_trilinear3d, (), (), args, kwargs)
     return P_upsample_trilinear3d(*args, **kwargs)
 
 
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    unbind = op_unbind__int
+    def unbind(self, dim=0, **more):
+        if more:
+            return self.unbind(**first_names(methods.unbind, more, {'dim': dim}))
+        if dim.__class__ is not int: dim = as_int('aten::unbind.int', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unbind__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unbind.int', (self, dim))
+        return kernel(ks, self, dim)
 
-    unflatten = op_unflatten__int
+    def unflatten(self, dim=MISSING, sizes=MISSING, **more):
+        if more:
+            return self.unflatten(**first_names(methods.unflatten, more, {'dim': dim, 'sizes': sizes}))
+        if dim.__class__ is not int: dim = as_int('aten::unflatten.int', 'dim', dim)
+        sizes = as_ints('aten::unflatten.int', 'sizes', sizes)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unflatten__int[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unflatten.int', (self, dim, sizes))
+        return kernel(ks, self, dim, sizes)
 
     unfold = op_unfold
 
     uniform_ = op_uniform_
 
-    unsafe_chunk = op_unsafe_chunk
+    def unsafe_chunk(self, chunks, dim=0, **more):
+        if more:
+            return self.unsafe_chunk(**first_names(methods.unsafe_chunk, more, {'chunks': chunks, 'dim': dim}))
+        if chunks.__class__ is not int: chunks = as_int('aten::unsafe_chunk', 'chunks', chunks)
+        if dim.__class__ is not int: dim = as_int('aten::unsafe_chunk', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unsafe_chunk[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unsafe_chunk', (self, chunks, dim))
+        return kernel(ks, self, chunks, dim)
 
-    unsafe_split = op_unsafe_split__Tensor
+    def unsafe_split(self, split_size, dim=0, **more):
+        if more:
+            return self.unsafe_split(**first_names(methods.unsafe_split, more, {'split_size': split_size, 'dim': dim}))
+        if split_size.__class__ is not int: split_size = as_int('aten::unsafe_split.Tensor', 'split_size', split_size)
+        if dim.__class__ is not int: dim = as_int('aten::unsafe_split.Tensor', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unsafe_split__Tensor[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unsafe_split.Tensor', (self, split_size, dim))
+        return kernel(ks, self, split_size, dim)
 
-    unsafe_split_with_sizes = op_unsafe_split_with_sizes
+    def unsafe_split_with_sizes(self, split_sizes, dim=0, **more):
+        if more:
+            return self.unsafe_split_with_sizes(**first_names(methods.unsafe_split_with_sizes, more, {'split_sizes': split_sizes, 'dim': dim}))
+        split_sizes = as_ints('aten::unsafe_split_with_sizes', 'split_sizes', split_sizes)
+        if dim.__class__ is not int: dim = as_int('aten::unsafe_split_with_sizes', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unsafe_split_with_sizes[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unsafe_split_with_sizes', (self, split_sizes, dim))
+        return kernel(ks, self, split_sizes, dim)
 
-    unsqueeze = op_unsqueeze
+    def unsqueeze(self, dim=MISSING, **more):
+        if more:
+            return self.unsqueeze(**first_names(methods.unsqueeze, more, {'dim': dim}))
+        if dim.__class__ is not int: dim = as_int('aten::unsqueeze', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unsqueeze[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unsqueeze', (self, dim))
+        return kernel(ks, self, dim)
 
-    unsqueeze_ = op_unsqueeze_
+    def unsqueeze_(self, dim=MISSING, **more):
+        if more:
+            return self.unsqueeze_(**first_names(methods.unsqueeze_, more, {'dim': dim}))
+        if dim.__class__ is not int: dim = as_int('aten::unsqueeze_', 'dim', dim)
+        state = DISPATCH()
+        try:
+            ks = self.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_unsqueeze_[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::unsqueeze_', (self, dim))
+        return kernel(ks, self, dim)
 
 # Packet -> one row per overload: schema, stub, the stub's cache, tags, whether devices are checked, whether its device is
 # made current, and its kernels that the yaml names: dispatch key and what runs. `module:function` is imported when the

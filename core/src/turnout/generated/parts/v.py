@@ -11,9 +11,13 @@ from __future__ import annotations
 from turnout.calling import (
     DISPATCH, DType, FRESH, as_bool, as_dtype, as_int, as_ints, as_scalar, as_sequence, miss,
 )
+from turnout.generated import operators as aten
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    all_ints, out_tuple, packet,
+    NOT_OF_SCHEMAS, all_ints, call_packet, first_names, out_tuple, packet,
 )
 
 P_var = packet('aten', 'var')
@@ -458,29 +462,33 @@ def vander(x, N=None, increasing=False):
 def var(*args, **kwargs):
     """aten::var, aten::var.dim, aten::var.correction, aten::var.correction_out, aten::var.out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_var, (), (), args, kwargs)
     return P_var(*args, **kwargs)
 
 
 def var_mean(*args, **kwargs):
     """aten::var_mean, aten::var_mean.dim, aten::var_mean.correction, aten::var_mean.correction_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
         elif "out" in kwargs:
             kwargs["out0"], kwargs["out1"] = out_tuple('aten::var_mean.correction_out', kwargs.pop("out"), 2)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_var_mean, (), (), args, kwargs)
     return P_var_mean(*args, **kwargs)
 
 
-def vdot(input, other, *, out=None):
+def vdot(input=MISSING, other=MISSING, **more):
     """aten::vdot, aten::vdot.out"""
-    if out is not None:
-        return op_vdot__out(input, other, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return vdot(**first_names(vdot, more, {'input': input, 'other': other}), out=out)
+        if out is not None:
+            return op_vdot__out(input, other, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | other.keys
@@ -493,8 +501,10 @@ def vdot(input, other, *, out=None):
     return kernel(ks, input, other)
 
 
-def view_as_complex(input):
+def view_as_complex(input=MISSING, **more):
     """aten::view_as_complex"""
+    if more:
+        return view_as_complex(**first_names(view_as_complex, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -507,10 +517,14 @@ def view_as_complex(input):
     return kernel(ks, input)
 
 
-def view_as_complex_copy(input, *, out=None):
+def view_as_complex_copy(input=MISSING, **more):
     """aten::view_as_complex_copy, aten::view_as_complex_copy.out"""
-    if out is not None:
-        return op_view_as_complex_copy__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return view_as_complex_copy(**first_names(view_as_complex_copy, more, {'input': input}), out=out)
+        if out is not None:
+            return op_view_as_complex_copy__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -523,8 +537,10 @@ def view_as_complex_copy(input, *, out=None):
     return kernel(ks, input)
 
 
-def view_as_real(input):
+def view_as_real(input=MISSING, **more):
     """aten::view_as_real"""
+    if more:
+        return view_as_real(**first_names(view_as_real, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -537,10 +553,14 @@ def view_as_real(input):
     return kernel(ks, input)
 
 
-def view_as_real_copy(input, *, out=None):
+def view_as_real_copy(input=MISSING, **more):
     """aten::view_as_real_copy, aten::view_as_real_copy.out"""
-    if out is not None:
-        return op_view_as_real_copy__out(input, out=out)
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return view_as_real_copy(**first_names(view_as_real_copy, more, {'input': input}), out=out)
+        if out is not None:
+            return op_view_as_real_copy__out(input, out=out)
     state = DISPATCH()
     try:
         ks = input.keys
@@ -556,18 +576,18 @@ def view_as_real_copy(input, *, out=None):
 def view_copy(*args, **kwargs):
     """aten::view_copy, aten::view_copy.dtype, aten::view_copy.out, aten::view_copy.dtype_out"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_view_copy, (), (), args, kwargs)
     return P_view_copy(*args, **kwargs)
 
 
 def vsplit(*args, **kwargs):
     """aten::vsplit.int, aten::vsplit.array"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_vsplit, (), (), args, kwargs)
     return P_vsplit(*args, **kwargs)
 
 
@@ -596,16 +616,42 @@ class methods:
     def var(self, *args, **kwargs):
         if len(args) > 1 and all_ints(args):
             args = (args,)
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_var, ('self',), (self,), args, kwargs)
         return P_var(self, *args, **kwargs)
 
-    vdot = op_vdot
+    def vdot(self, other=MISSING, **more):
+        if more:
+            return self.vdot(**first_names(methods.vdot, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_vdot[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::vdot', (self, other))
+        return kernel(ks, self, other)
 
     def view(self, *args, **kwargs):
         if len(args) > 0 and all_ints(args):
             args = (args,)
         return P_view(self, *args, **kwargs)
 
-    view_as = op_view_as
+    def view_as(self, other=MISSING, **more):
+        if more:
+            return self.view_as(**first_names(methods.view_as, more, {'other': other}))
+        state = DISPATCH()
+        try:
+            ks = self.keys | other.keys
+            if state is not FRESH: ks = (ks | state[0]) & state[1]
+            kernel = K_view_as[ks]
+        except (KeyError, AttributeError, TypeError):
+            kernel = None
+        if kernel is None:
+            return miss('aten::view_as', (self, other))
+        return kernel(ks, self, other)
 
     def vsplit(self, *args, **kwargs):
         if len(args) > 0 and all_ints(args):

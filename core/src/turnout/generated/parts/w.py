@@ -13,7 +13,7 @@ from turnout.calling import (
 )
 from turnout.parts import publish
 from turnout.bindings import (
-    packet,
+    NOT_OF_SCHEMAS, call_packet, packet,
 )
 
 P_where = packet('aten', 'where')
@@ -104,10 +104,10 @@ def op_where(condition):
 def where(*args, **kwargs):
     """aten::where.self and 5 other overloads"""
     if kwargs:
-        if "input" in kwargs:
-            kwargs["self"] = kwargs.pop("input")
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_where, (), (), args, kwargs)
     return P_where(*args, **kwargs)
 
 

@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, FRESH, as_scalar, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    packet,
+    NOT_OF_SCHEMAS, call_packet, packet,
 )
 
 P_xlogy = packet('aten', 'xlogy')
@@ -129,11 +132,13 @@ def op_xlogy__OutScalar_Other(self, other, *, out):
     return kernel(ks, self, other, out)
 
 
-def xlogy(input, other, **kwargs):
+def xlogy(input=MISSING, other=MISSING, **kwargs):
     """aten::xlogy.Tensor and 5 other overloads"""
     if kwargs:
         if kwargs.get("out", 0) is None:
             del kwargs["out"]
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_xlogy, ('self', 'other'), (input, other,), (), kwargs)
         return P_xlogy(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -147,9 +152,11 @@ def xlogy(input, other, **kwargs):
     return kernel(ks, input, other)
 
 
-def xlogy_(input, other, **kwargs):
+def xlogy_(input=MISSING, other=MISSING, **kwargs):
     """aten::xlogy_.Tensor, aten::xlogy_.Scalar_Other"""
     if kwargs:
+        if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+            return call_packet(P_xlogy_, ('self', 'other'), (input, other,), (), kwargs)
         return P_xlogy_(input, other, **kwargs)
     state = DISPATCH()
     try:
@@ -166,8 +173,10 @@ def xlogy_(input, other, **kwargs):
 class methods:
     """What `Tensor` gets: one method for each operator with a method variant."""
 
-    def xlogy(self, other, **kwargs):
+    def xlogy(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_xlogy, ('self', 'other'), (self, other,), (), kwargs)
             return P_xlogy(self, other, **kwargs)
         state = DISPATCH()
         try:
@@ -180,8 +189,10 @@ class methods:
             return P_xlogy(self, other)
         return kernel(ks, self, other)
 
-    def xlogy_(self, other, **kwargs):
+    def xlogy_(self, other=MISSING, **kwargs):
         if kwargs:
+            if kwargs and not NOT_OF_SCHEMAS.isdisjoint(kwargs):
+                return call_packet(P_xlogy_, ('self', 'other'), (self, other,), (), kwargs)
             return P_xlogy_(self, other, **kwargs)
         state = DISPATCH()
         try:

@@ -12,8 +12,11 @@ from turnout.calling import (
     DISPATCH, DType, Device, FRESH, as_bool, as_device, as_dtype, as_ints, miss,
 )
 from turnout.parts import publish
+from turnout.calling import (
+    MISSING,
+)
 from turnout.bindings import (
-    check_options, spread, with_requires_grad,
+    check_options, first_names, spread, with_requires_grad,
 )
 
 K_zero_ = {}
@@ -102,8 +105,10 @@ def op_zeros__out(size, *, out):
     return kernel(ks, size, out)
 
 
-def zero_(input):
+def zero_(input=MISSING, **more):
     """aten::zero_"""
+    if more:
+        return zero_(**first_names(zero_, more, {'input': input}))
     state = DISPATCH()
     try:
         ks = input.keys
@@ -145,8 +150,10 @@ def zeros(*size, **kwargs):
 
 
 @with_requires_grad
-def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
+def zeros_like(input=MISSING, *, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None, **more):
     """aten::zeros_like"""
+    if more:
+        return zeros_like(**first_names(zeros_like, more, {'input': input, 'dtype': dtype, 'layout': layout, 'device': device, 'pin_memory': pin_memory, 'memory_format': memory_format}))
     if dtype is not None and dtype.__class__ is not DType: dtype = as_dtype('aten::zeros_like', 'dtype', dtype)
     if device is not None and device.__class__ is not Device: device = as_device('aten::zeros_like', 'device', device)
     if pin_memory is not None and pin_memory.__class__ is not bool: pin_memory = as_bool('aten::zeros_like', 'pin_memory', pin_memory)

@@ -181,7 +181,7 @@ def _reflections(name: str, a: Tensor, tau: Tensor, rows: int) -> list[tuple[Ten
     if count > shape[-1] or shape[-2] < count:
         raise ShapeError(f"{name}: {count} reflections need as many rows and columns, got shape {list(shape)}")
     lower = aten.add__Tensor(aten.tril(aten.slice__Tensor(a, -1, 0, count, 1), -1), identity(a, rows, count))
-    factors = aten.unsqueeze(aten.unsqueeze(tau, -2), -2)
+    factors = aten.unsqueeze(tau, -2)
     return [
         (aten.slice__Tensor(lower, -1, i, i + 1, 1), aten.slice__Tensor(factors, -1, i, i + 1, 1)) for i in range(count)
     ]
@@ -202,7 +202,7 @@ def linalg_householder_product(input: Tensor, tau: Tensor) -> Tensor:
     made: Tensor = aten.expand(identity(input, m, n), (*batch, m, n))
     for v, factor in reversed(_reflections(name, input, tau, m)):
         made = _reflected(made, v, factor)
-    return made if tau.shape[-1] else aten.clone(made, memory_format="contiguous_format")
+    return made if tau.shape[-1] else aten.copy_(aten.clone(input), made)
 
 
 def orgqr(self: Tensor, input2: Tensor) -> Tensor:

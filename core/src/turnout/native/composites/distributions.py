@@ -77,9 +77,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Gen
 # ---- normal, with tensors for mean and deviation
 
 
-def normal_functional(
-    self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
-) -> Tensor:
+def normal_functional(self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None) -> Tensor:
     """A tensor like self of normal numbers."""
     made: Tensor = aten.normal_(aten.empty_like(self), mean, std, generator=generator)
     return made
@@ -228,6 +226,8 @@ def _log_factorial(n: Tensor) -> Tensor:
     series = aten.add__Scalar(aten.mul__Scalar(square, -1 / 360), 1 / 12)
     series = aten.add__Tensor(series, aten.mul__Scalar(aten.mul__Tensor(square, square), 1 / 1260))
     logs = aten.mul__Tensor(aten.sub__Scalar(x, 0.5), aten.log(x))
-    stirling = aten.add__Scalar(aten.add__Tensor(aten.sub__Tensor(logs, x), aten.mul__Tensor(series, inverse)), 0.9189385332046727)
+    stirling = aten.add__Scalar(
+        aten.add__Tensor(aten.sub__Tensor(logs, x), aten.mul__Tensor(series, inverse)), 0.9189385332046727
+    )
     made: Tensor = aten.sub__Tensor(stirling, aten.log(product))
     return made

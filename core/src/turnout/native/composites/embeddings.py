@@ -66,7 +66,7 @@ def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: 
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """The same in place."""
-    aten.copy_(self, embedding_renorm(self, indices, max_norm, norm_type))
+    aten.copy_(self, embedding_renorm(aten.clone(self), indices, max_norm, norm_type))
     return self
 
 

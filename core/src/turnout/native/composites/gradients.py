@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
-from turnout.errors import ArgumentError, DimError, ShapeError
+from turnout.errors import ArgumentError, ShapeError
 from turnout.generated import operators as aten
 from turnout.shapes.extents import wrap_dim
 from turnout.tensors import Tensor
@@ -48,7 +48,7 @@ def _gradients(self: Tensor, spacing: Sequence[Any], dims: Sequence[int], edge_o
         raise ShapeError(f"gradient: needs one spacing for each of {len(dims)} dims, got {len(spacing)}")
     found = [wrap_dim(d, self.ndim) for d in dims]
     if len(set(found)) != len(found):
-        raise DimError(f"gradient: dims {list(dims)} name a dimension twice")
+        raise ShapeError(f"gradient: dims {list(dims)} name a dimension twice")
     if self.dtype.category < FLOAT and not self.dtype.is_signed:
         raise ArgumentError(f"gradient: needs a signed dtype, got {self.dtype.name}")
     for d in found:
@@ -83,7 +83,7 @@ def _at_distance(f: Tensor, d: int, h: Any, edge_order: int) -> Tensor:
 
 
 def _combined(f: Tensor, d: int, places: tuple[int, ...], factors: tuple[Any, ...]) -> Tensor:
-    total = None
+    total: Tensor | None = None
     for place, factor in zip(places, factors, strict=True):
         one = _part(f, d, place, 1)
         term = aten.mul__Tensor(one, factor) if isinstance(factor, Tensor) else aten.mul__Scalar(one, factor)
@@ -131,7 +131,7 @@ def _neg(x: Any) -> Tensor:
 
 def _weighted(*terms: tuple[Any, Any, Any, Any]) -> Tensor:
     """The sum of value * over / (u * v)."""
-    total = None
+    total: Tensor | None = None
     for value, over, u, v in terms:
         term = aten.mul__Tensor(value, aten.div__Tensor(over, aten.mul__Tensor(u, v)))
         total = term if total is None else aten.add__Tensor(total, term)

@@ -118,12 +118,11 @@ def from_bin_tensors(
     for i, edges in enumerate(bins):
         _check_edges(self, edges)
         x, count = aten.select__int(columns, 1, i), edges.shape[0] - 1
-        last = aten.select__int(edges, 0, -1)
-        at = aten.sub__Scalar(aten.searchsorted__Tensor(edges, aten.contiguous(x), right=True), 1)
-        at = aten.where__self(aten.eq__Tensor(x, last), aten.full_like(at, count - 1), at)
-        outside = aten.logical_or(aten.lt__Scalar(at, 0), aten.ge__Scalar(at, count))
-        added = aten.masked_fill__Scalar(added, outside, 0)
-        at = aten.clamp(at, 0, max(count - 1, 0))
+        first, last = aten.select__int(edges, 0, 0), aten.select__int(edges, 0, -1)
+        inside = aten.logical_and(aten.ge__Tensor(x, first), aten.le__Tensor(x, last))
+        added = aten.masked_fill__Scalar(added, aten.logical_not(inside), 0)
+        at = aten.searchsorted__Tensor(edges, aten.contiguous(x), right=True)
+        at = aten.clamp(aten.sub__Scalar(at, 1), 0, max(count - 1, 0))
         place = at if place is None else aten.add__Tensor(aten.mul__Scalar(place, count), at)
     shape = [edges.shape[0] - 1 for edges in bins]
     zeros = aten.new_zeros(self, (numel(shape),))

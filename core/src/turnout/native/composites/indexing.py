@@ -106,7 +106,8 @@ def unsafe_index_put(self: Tensor, indices: list[Tensor | None], values: Tensor,
 def _kept_places(self: Tensor, mask: Tensor, indices: list[Tensor | None]) -> list[Tensor | None]:
     """The indices inside of self's dims, whatever stands where the mask is false."""
     return [
-        None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1) for d, index in enumerate(indices)
+        None if index is None else aten.clamp(index, -self.shape[d], self.shape[d] - 1)
+        for d, index in enumerate(indices)
     ]
 
 
@@ -114,7 +115,9 @@ def unsafe_masked_index(self: Tensor, mask: Tensor, indices: list[Tensor | None]
     """self[indices] where the mask is true, else `fill`; indices may be out of range where it is false."""
     made: Tensor
     if not self.numel():
-        made = aten.new_full(aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill)
+        made = aten.new_full(
+            aten.index__Tensor(aten.new_zeros(self, (1,) * self.ndim), _zeros(indices)), mask.shape, fill
+        )
         return made
     found = aten.index__Tensor(self, _kept_places(self, mask, indices))
     made = aten.masked_fill__Scalar(found, aten.logical_not(mask), fill)

@@ -11,7 +11,7 @@ from turnout.generated import operators as aten
 from turnout.native.composites.shaping import write_out
 from turnout.native.wrappers import check_result_dtype
 from turnout.registry import find_operator
-from turnout.shapes.extents import broadcast, expands_to, numel, wrap_dims
+from turnout.shapes.extents import broadcast, expands_to, numel, wrap_dim, wrap_dims
 from turnout.shapes.pointwise import check_alpha
 from turnout.shapes.specs import Out
 
@@ -317,9 +317,7 @@ def cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 of each element, along a new last dim."""
-    if not x.ndim:
-        raise ShapeError("linalg.vander: 'x' must have at least one dimension")
-    count = x.shape[-1] if N is None else N
+    count = x.shape[wrap_dim(-1, x.ndim)] if N is None else N
     if count < 2:
         raise ShapeError(f"linalg.vander: N must be greater than 1, got {count}")
     made: Tensor = _powers(x, count)

@@ -84,7 +84,8 @@ def renorm(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
 
 def renorm_(self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """renorm in place."""
-    made: Tensor = aten.copy_(self, renorm(self, p, dim, maxnorm))
+    # Of a copy: what the product saves for its gradient may not be written.
+    made: Tensor = aten.copy_(self, renorm(aten.clone(self), p, dim, maxnorm))
     return made
 
 

@@ -46,7 +46,7 @@ def logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor
     if 0 in self.shape:
         made = aten.log(aten.sum__dim_IntList(aten.exp(self), dim, keepdim))
         return made
-    largest = aten.amax(self, dim, True)
+    largest = aten.amax(aten.real(self) if self.dtype.category == COMPLEX else self, dim, True)
     # Where the largest is infinite, taking it out would give nan.
     infinite = aten.eq__Scalar(aten.abs(largest), float("inf"))
     largest = aten.where__ScalarSelf(infinite, 0.0, largest)

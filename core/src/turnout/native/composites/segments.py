@@ -76,7 +76,7 @@ def _reduced(data: Tensor, reduce: str, d: int, starts: Tensor, ends: Tensor, in
         return made
     if reduce == "prod":
         made = aten.prod__dim_int(each, over)
-        return made if base is None else aten.mul__Scalar(made, base)  # type: ignore[no-any-return]
+        return made if base is None else aten.mul__Scalar(made, base)
     made = aten.sum__dim_IntList(each, (over,))
     made = made if base is None else aten.add__Scalar(made, base)
     if reduce == "mean":

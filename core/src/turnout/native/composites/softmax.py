@@ -37,3 +37,10 @@ def log_softmax_out(self: Tensor, dim: int, dtype: DType | None = None, *, out: 
 def special_log_softmax(self: Tensor, dim: int, *, dtype: DType | None = None) -> Tensor:
     """log_softmax, the dtype by its name alone."""
     return log_softmax(self, dim, dtype)
+
+
+def safe_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """softmax, with 0 where all elements are -inf."""
+    hidden = aten.all__dim(aten.eq__Scalar(self, float("-inf")), dim, True)
+    made: Tensor = aten.masked_fill__Scalar(softmax(self, dim, dtype), hidden, 0)
+    return made

@@ -62,7 +62,7 @@ def linalg_solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 def linalg_inv_ex(A: Tensor, *, check_errors: bool = False) -> tuple[Tensor, Tensor]:
     """(inverse, info)."""
     shape = square("linalg.inv", A)
-    made, _, _, info = aten._linalg_solve_ex(A, identity(A, shape[-1]), check_errors=check_errors)
+    made, _, _, info = aten._linalg_solve_ex(A, aten.expand(identity(A, shape[-1]), shape), check_errors=check_errors)
     return made, info
 
 
@@ -243,7 +243,8 @@ def linalg_matrix_power(self: Tensor, n: int) -> Tensor:
         raise ShapeError(f"linalg.matrix_power: expected batches of square matrices, got shape {list(shape)}")
     made: Tensor
     if n == 0:
-        made = aten.clone(aten.expand(identity(self, shape[-1]), shape), memory_format="contiguous_format")
+        # Written over a copy, so that the result belongs to self's graph, with a gradient of zeros.
+        made = aten.copy_(aten.clone(self), identity(self, shape[-1]))
         return made
     base = aten.linalg_inv(self) if n < 0 else self
     result: Tensor | None = None

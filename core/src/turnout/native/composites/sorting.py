@@ -96,7 +96,7 @@ def isin_scalar(elements: Tensor, test_element: Any, *, assume_unique: bool = Fa
 def scalar_isin(element: Any, test_elements: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether a number is one of `test_elements`."""
     made: Tensor = aten.any(aten.eq__Scalar(test_elements, element))
-    return aten.logical_not(made) if invert else made  # type: ignore[no-any-return]
+    return aten.logical_not(made) if invert else made
 
 
 def argwhere(self: Tensor) -> Tensor:

@@ -49,11 +49,13 @@ def diff(
     d = wrap_dim(dim, self.ndim)
     for name, other in (("prepend", prepend), ("append", append)):
         _check_joined(self, other, name, d)
+    made: Tensor
+    if not n:
+        made = aten.clone(self)
+        return made
     joined = [t for t in (prepend, self, append) if t is not None]
-    if len(joined) > 1:
-        self = aten.cat(joined, d)
-    made: Tensor = self if n else aten.clone(self)
-    for _ in range(min(n, self.shape[d])):
+    made = aten.cat(joined, d) if len(joined) > 1 else self
+    for _ in range(min(n, made.shape[d])):
         later, earlier = aten.slice__Tensor(made, d, 1), aten.slice__Tensor(made, d, 0, made.shape[d] - 1)
         made = (aten.logical_xor if made.dtype.category == BOOL else aten.sub__Tensor)(later, earlier)
     return made
@@ -150,6 +152,8 @@ def _weights(name: str, given: Tensor | None, observations: int, category: int) 
         )
     if given.dtype.category != category:
         raise DTypeError(f"cov: {name} must be {'integers' if category == INT else 'floats'}, got {given.dtype.name}")
+    if observations and not given.is_meta and aten._local_scalar_dense(aten.min(given)) < 0:
+        raise ArgumentError(f"cov: {name} must not be negative")
     return _flat(given)
 
 
@@ -195,10 +199,10 @@ def corrcoef(self: Tensor) -> Tensor:
     """The correlations of the rows of [variables, observations]."""
     if self.ndim > 2:
         raise ShapeError(f"corrcoef: 'self' must have at most 2 dimensions, got shape {list(self.shape)}")
-    made = cov(self)
+    made: Any = cov(self)
     if not made.ndim:
-        made = aten.div__Tensor(made, made)
-        return made
+        ones: Tensor = aten.div__Tensor(made, made)
+        return ones
     variances = aten.diagonal(made)
     if made.dtype.category == COMPLEX:
         variances = aten.real(variances)

@@ -61,7 +61,9 @@ unbind_copy = _copy_of(aten.unbind__int)
 def _over(name: str, made: Tensor, view: Tensor, src: Tensor) -> Tensor:
     """`made`, of which `view` shows a part, with `src` written there."""
     if view.shape != src.shape:
-        raise ShapeError(f"{name}: 'src' must have the shape of what it replaces, {list(view.shape)}, got {list(src.shape)}")
+        raise ShapeError(
+            f"{name}: 'src' must have the shape of what it replaces, {list(view.shape)}, got {list(src.shape)}"
+        )
     aten.copy_(view, src)
     return made
 

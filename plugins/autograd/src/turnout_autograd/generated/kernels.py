@@ -190,6 +190,8 @@ from turnout_autograd.linalg_formulas import (
     lu_factor_grad,
     lu_unpack_grad,
     matrix_exp_grad,
+    mm_mat2_grad,
+    mm_self_grad,
     pinv_grad,
     qr_grad,
     slogdet_grad,
@@ -5801,7 +5803,7 @@ class UpsampleLanczos2dAaBackwardBackward0(Node):
 
 
 class MmBackward0(Node):
-    __slots__ = ('mat2', 'mat2_version', 'self', 'self_version')
+    __slots__ = ('mat2', 'mat2_version', 'self_geometry', 'self', 'self_version', 'mat2_geometry')
     op_name = 'aten::mm'
 
     def backward(node, grad, edges):
@@ -5811,14 +5813,16 @@ class MmBackward0(Node):
             s = mat2.storage
             if (mat2.ver if s is None else s.ver) != node.mat2_version:
                 spoiled(node, 'mat2', mat2, node.mat2_version)
-            grad_self = grad.mm(conj(mat2).t())
+            self_geometry = node.self_geometry
+            grad_self = mm_self_grad(grad, mat2, self_geometry)
         grad_mat2 = None
         if edges[1] is not None:
             self = node.self
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_mat2 = conj(self).t().mm(grad)
+            mat2_geometry = node.mat2_geometry
+            grad_mat2 = mm_mat2_grad(grad, self, mat2_geometry)
         return grad_self, grad_mat2
 
     def release(node):
@@ -5931,7 +5935,7 @@ class VdotBackward0(Node):
 
 
 class AddmmBackward0(Node):
-    __slots__ = ('beta', 'mat2', 'mat2_version', 'alpha', 'mat1', 'mat1_version', 'metas')
+    __slots__ = ('beta', 'mat2', 'mat2_version', 'mat1_geometry', 'alpha', 'mat1', 'mat1_version', 'mat2_geometry', 'metas')
     op_name = 'aten::addmm'
 
     def backward(node, grad, edges):
@@ -5948,8 +5952,9 @@ class AddmmBackward0(Node):
             s = mat2.storage
             if (mat2.ver if s is None else s.ver) != node.mat2_version:
                 spoiled(node, 'mat2', mat2, node.mat2_version)
+            mat1_geometry = node.mat1_geometry
             alpha = node.alpha
-            grad_mat1 = scaled(grad.mm(conj(mat2).t()), alpha)
+            grad_mat1 = scaled(mm_self_grad(grad, mat2, mat1_geometry), alpha)
             metas = node.metas
             if metas is not None:
                 grad_mat1 = fit(grad_mat1, metas[1])
@@ -5959,8 +5964,9 @@ class AddmmBackward0(Node):
             s = mat1.storage
             if (mat1.ver if s is None else s.ver) != node.mat1_version:
                 spoiled(node, 'mat1', mat1, node.mat1_version)
+            mat2_geometry = node.mat2_geometry
             alpha = node.alpha
-            grad_mat2 = scaled(conj(mat1).t().mm(grad), alpha)
+            grad_mat2 = scaled(mm_mat2_grad(grad, mat1, mat2_geometry), alpha)
             metas = node.metas
             if metas is not None:
                 grad_mat2 = fit(grad_mat2, metas[2])
@@ -23448,10 +23454,12 @@ def kernel_of_mm(op):
             node.mat2 = mat2
             s = mat2.storage
             node.mat2_version = mat2.ver if s is None else s.ver
+            node.self_geometry = (self.array.shape, self.stride(), self.storage_offset())
         if tracks_mat2:
             node.self = self
             s = self.storage
             node.self_version = self.ver if s is None else s.ver
+            node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         result = call(below, self, mat2)
         result.gmask = tracked
         result.keys |= TRACKED
@@ -23662,12 +23670,14 @@ def kernel_of_addmm(op):
             node.mat2 = mat2
             s = mat2.storage
             node.mat2_version = mat2.ver if s is None else s.ver
+            node.mat1_geometry = (mat1.array.shape, mat1.stride(), mat1.storage_offset())
         if tracks_mat1 or tracks_mat2:
             node.alpha = alpha
         if tracks_mat2:
             node.mat1 = mat1
             s = mat1.storage
             node.mat1_version = mat1.ver if s is None else s.ver
+            node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         result = call(below, self, mat1, mat2, beta, alpha)
         node.metas = unlike(result, self, mat1, mat2)
         result.gmask = tracked
@@ -23714,12 +23724,14 @@ def kernel_of_addmm_(op):
             node.mat2 = mat2
             s = mat2.storage
             node.mat2_version = mat2.ver if s is None else s.ver
+            node.mat1_geometry = (mat1.array.shape, mat1.stride(), mat1.storage_offset())
         if tracks_mat1 or tracks_mat2:
             node.alpha = alpha
         if tracks_mat2:
             node.mat1 = mat1
             s = mat1.storage
             node.mat1_version = mat1.ver if s is None else s.ver
+            node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         call(below, self, mat1, mat2, beta, alpha)
         node.metas = unlike(self, self, mat1, mat2)
         rebase(self, node, tracked)

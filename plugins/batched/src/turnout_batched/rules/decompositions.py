@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.generated import operators as aten
+from turnout.native.composites import segments
 from turnout.shapes.losses import MEAN, NONE
 from turnout.tensors import Tensor
 
@@ -15,6 +16,11 @@ from turnout.tensors import Tensor
 def fill(self: Tensor, value: Tensor) -> Tensor:
     """fill.Tensor: self says shape and dtype only."""
     made: Tensor = aten.clone(aten.to__dtype(aten.expand(value, self.shape), self.dtype))
+    return made
+
+
+def vdot(self: Tensor, other: Tensor) -> Tensor:
+    made: Tensor = aten.dot(aten.conj_physical(self), other)
     return made
 
 
@@ -75,3 +81,13 @@ def nll_loss_backward(
     zeros = aten.zeros_like(self)
     made: Tensor = aten.scatter__src(zeros, classes, aten.unsqueeze(safe, classes), aten.unsqueeze(grads, classes))
     return made
+
+
+def segment_reduce(
+    data: Tensor, reduce: str, lengths: Tensor | None, indices: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool,
+    initial: Any,
+) -> Tensor:  # fmt: skip
+    """Without the look at each example's lengths."""
+    return segments.segment_reduce(
+        data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=True, initial=initial
+    )

@@ -1,0 +1,32 @@
+"""PyTorch's second names of arguments: NumPy's `axis`, `keepdims`, `x`, `a`, `x1`, `x2`, in functions and in methods."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from second_names import CALLS, REFUSED, run
+from turnout.errors import CallError
+
+
+@pytest.mark.parametrize(("call", "plain"), CALLS)
+def test_a_second_name_means_the_first(call, plain):
+    assert run(call, turnout).tolist() == run(plain, turnout).tolist()
+
+
+@pytest.mark.parametrize(("call", "text"), REFUSED)
+def test_other_names_are_refused(call, text):
+    with pytest.raises(CallError) as caught:
+        run(call, turnout)
+    assert str(caught.value) == text
+
+
+def test_functions_that_make_tensors_take_requires_grad_beside_second_names():
+    assert turnout.zeros_like(x=turnout.ones(2), requires_grad=True).requires_grad
+
+
+def test_operators_have_their_schemas_names_only():
+    for call in ("torch.ops.aten.sum.dim_IntList(t, axis=[1])", "torch.ops.aten.abs.default(input=t)"):
+        with pytest.raises(TypeError):
+            run(call, turnout)
+    assert run("torch.ops.aten.abs.default(self=t)", turnout).shape == (2, 2)

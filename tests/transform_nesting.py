@@ -1,0 +1,197 @@
+"""Random nestings of transforms, for the libraries that `transform_programs` are written for; a seed always gives one program.
+
+A program is a vector function of vectors: an expression over those in scope (a captured one, the input, and one for each
+transform around), in which some parts are transforms of inner functions. Values stay small, so that results compare closely.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+Vectors = tuple[Any, ...]
+Expression = Callable[[Any, Vectors], Any]
+
+
+class Nesting:
+    """The program of a seed, up to `depth` transforms deep.
+
+    names  what it is made of, for people
+    """
+
+    def __init__(self, seed: int, depth: int = 3) -> None:
+        self.draw = random.Random(seed)
+        self.names: list[str] = []
+        self._forward = 0
+        self.body = self._expression(2, depth)
+        self.backward = self.draw.random() < 0.4
+        self.is_traced = self.draw.random() < 0.3
+
+    def __call__(self, t: Any) -> Any:
+        """The results: the value, and the gradients of the leaves where the program ends with backward()."""
+        c, x = t.tensor([0.5, -0.75, 1.25]), t.tensor([0.25, 1.0, -0.5])
+        if self.backward:
+            c, x = c.requires_grad_(), x.requires_grad_()
+
+        def function(c: Any, x: Any) -> Any:
+            return self.body(t, (c, x))
+
+        if self.is_traced:
+            function = t.traced(
+                function, (t.leaf(c) if self.backward else c * 2, t.leaf(x) if self.backward else x - 1)
+            )
+        made = function(c, x)
+        if not self.backward or not made.requires_grad:
+            return (made,)
+        (made * made).sum().backward()
+        return made, *[t.zeros(3) if leaf.grad is None else leaf.grad for leaf in (c, x)]
+
+    # ---- expressions
+
+    def _expression(self, size: int, depth: int) -> Expression:
+        """With `size` vectors in scope, and at most `depth` transforms inside of one another."""
+        kinds = PLAIN + TRANSFORMS * 2 if depth else PLAIN
+        kind = self.draw.choice(kinds)
+        self.names.append(kind)
+        made: Expression = getattr(self, f"_{kind}")(size, depth)
+        return made
+
+    def _vector(self, size: int) -> Expression:
+        """One in scope, often the newest."""
+        at = self.draw.choice([size - 1, size - 1, self.draw.randrange(size)])
+        return lambda t, scope: scope[at]
+
+    def _part(self, size: int, depth: int) -> Expression:
+        return self._expression(size, depth) if self.draw.random() < 0.4 else self._vector(size)
+
+    def _product(self, size: int, depth: int) -> Expression:
+        a, b = self._part(size, depth), self._vector(size)
+        return lambda t, scope: a(t, scope).sin() * b(t, scope)
+
+    def _sum(self, size: int, depth: int) -> Expression:
+        a, b = self._part(size, depth), self._part(size, depth)
+        return lambda t, scope: a(t, scope) * 0.5 - b(t, scope)
+
+    def _total(self, size: int, depth: int) -> Expression:
+        a, b = self._part(size, depth), self._vector(size)
+        return lambda t, scope: b(t, scope) * a(t, scope).cos().sum() * 0.25
+
+    def _choice(self, size: int, depth: int) -> Expression:
+        a, b = self._part(size, depth), self._vector(size)
+
+        def choose(t: Any, scope: Vectors) -> Any:
+            y, z = a(t, scope), b(t, scope)
+            return t.where(y > 0.1, y * z, z)
+
+        return choose
+
+    def _running(self, size: int, depth: int) -> Expression:
+        a = self._part(size, depth)
+        return lambda t, scope: a(t, scope).sin().cumsum(0) * 0.5
+
+    def _softmax(self, size: int, depth: int) -> Expression:
+        a = self._part(size, depth)
+        return lambda t, scope: a(t, scope).softmax(0)
+
+    def _writes(self, size: int, depth: int) -> Expression:
+        """Into views of something new, which is batched and tracked wherever what is written is."""
+        a, b = self._part(size, depth), self._vector(size)
+
+        def write(t: Any, scope: Vectors) -> Any:
+            y, z = a(t, scope), b(t, scope)
+            base = y + z * 0
+            view = base[0]
+            view.mul_(z[1])
+            base[1:].add_(z[:2])
+            base[2].copy_(z[1] * y[0])
+            base.sin_()
+            return base * view
+
+        return write
+
+    def _constant(self, size: int, depth: int) -> Expression:
+        a, b = self._vector(size), self._vector(size)
+        # Tangents do not stop at PyTorch's no_grad, but at its detach.
+        detached = self._forward > 0 or self.draw.random() < 0.5
+
+        def keep(t: Any, scope: Vectors) -> Any:
+            y = a(t, scope)
+            if detached:
+                return b(t, scope) * (y * y).detach()
+            with t.no_grad():
+                fixed = y * y
+            return b(t, scope) * fixed
+
+        return keep
+
+    def _cast(self, size: int, depth: int) -> Expression:
+        a, on = self._part(size, depth), self.draw.random() < 0.7
+
+        def inside(t: Any, scope: Vectors) -> Any:
+            with t.cast(enabled=on):
+                return a(t, scope) * 1
+
+        return inside
+
+    # ---- transforms
+
+    def _grad(self, size: int, depth: int) -> Expression:
+        inner, a = self._expression(size + 1, depth - 1), self._part(size, depth - 1)
+        return lambda t, scope: t.grad(lambda y: inner(t, (*scope, y)).sin().sum())(a(t, scope))
+
+    def _vmap(self, size: int, depth: int) -> Expression:
+        inner = self._expression(size + 2, depth - 1)
+        a, b, shared = self._part(size, depth - 1), self._vector(size), self._vector(size)
+        first, out, both = self.draw.choice([0, 1]), self.draw.choice([0, 1]), self.draw.random() < 0.5
+
+        def mapped(t: Any, scope: Vectors) -> Any:
+            rows = t.stack([a(t, scope), b(t, scope) * 0.5], first)
+            other = t.stack([shared(t, scope), a(t, scope)], -1) if both else shared(t, scope)
+            dims = (first, 1 if both else None)
+            found = t.vmap(lambda r, s: inner(t, (*scope, s, r)), dims, out)(rows, other)
+            return found.sum(out)
+
+        return mapped
+
+    def _vjp(self, size: int, depth: int) -> Expression:
+        inner, a, v = self._expression(size + 1, depth - 1), self._vector(size), self._part(size, depth - 1)
+        rows = self.draw.random() < 0.5
+
+        def pulled(t: Any, scope: Vectors) -> Any:
+            y, pull = t.vjp(lambda y: inner(t, (*scope, y)), a(t, scope))
+            u = v(t, scope)
+            if rows:
+                return t.vmap(lambda u: pull(u)[0])(t.stack([u, y, u * y])).sum(0)
+            return pull(u)[0] + pull(y)[0]
+
+        return pulled
+
+    def _jvp(self, size: int, depth: int) -> Expression:
+        self._forward += 1
+        inner = self._expression(size + 1, depth - 1)
+        self._forward -= 1
+        a, v = self._vector(size), self._vector(size)
+
+        def pushed(t: Any, scope: Vectors) -> Any:
+            y, tangent = t.jvp(lambda y: inner(t, (*scope, y)), (a(t, scope) * 1,), (v(t, scope) * 1,))
+            return y * tangent
+
+        return pushed
+
+    def _jacobian(self, size: int, depth: int) -> Expression:
+        kind = self.draw.choice(["jacrev", "jacfwd"])
+        self._forward += kind == "jacfwd"
+        inner = self._expression(size + 1, depth - 1)
+        self._forward -= kind == "jacfwd"
+        a, v = self._vector(size), self._vector(size)
+
+        def multiplied(t: Any, scope: Vectors) -> Any:
+            matrix = getattr(t, kind)(lambda y: inner(t, (*scope, y)).sin())(a(t, scope))
+            return matrix.cos() @ v(t, scope)
+
+        return multiplied
+
+
+PLAIN = ("product", "sum", "total", "choice", "running", "softmax", "writes", "constant", "cast")
+TRANSFORMS = ("grad", "vmap", "vjp", "jvp", "jacobian")
