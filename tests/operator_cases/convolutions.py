@@ -13,7 +13,7 @@ def _pairs(
     image: Any, kernel: Any, result: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Iterator[Any]:
     """(index in the result, in the image, in the weights) of every product that a convolution adds up."""
-    n, channels, *lengths = image
+    n, _, *lengths = image
     filters, depth, *sizes = kernel
     spots = list(product(*map(range, result)))
     for offset in product(*map(range, sizes)):
@@ -96,7 +96,7 @@ def _backward(
 
 
 def _im2col(np: Any, x: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    n, c, h, w = x.shape
+    n, c = x.shape[:2]
     x = np.pad(x, [(0, 0), (0, 0), (padding[0],) * 2, (padding[1],) * 2])
     rows = [(x.shape[i + 2] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     made = np.empty((n, c, *kernel, *rows), x.dtype)
@@ -107,7 +107,7 @@ def _im2col(np: Any, x: Any, kernel: Any, dilation: Any, padding: Any, stride: A
 
 def _col2im(np: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
     """The transposed matrix of im2col, applied to the columns."""
-    n, rows, spots = x.shape
+    n, rows = x.shape[:2]
     c = rows // (kernel[0] * kernel[1])
     units = np.eye(size[0] * size[1], dtype=x.dtype).reshape(-1, 1, *size)
     matrix = _im2col(np, units, kernel, dilation, padding, stride).reshape(size[0] * size[1], -1)

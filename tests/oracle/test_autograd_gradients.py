@@ -25,7 +25,8 @@ CONSTANTS = {
 # differs from torch: it has no gradient there, or no second one.
 ONLY_HERE = {
     "remainder.Scalar_Tensor", "logit_backward", "view_as_complex_copy", "hardsigmoid", "hardsigmoid_backward",
-    "log_sigmoid_backward", "silu_backward", "mish_backward", "native_layer_norm_backward", "native_group_norm_backward", "native_batch_norm_backward",
+    "log_sigmoid_backward", "silu_backward", "mish_backward", "native_layer_norm_backward", "native_group_norm_backward",
+    "native_batch_norm_backward",
 }  # fmt: skip
 # differs from torch: statistics of native_group_norm have no gradient here; that of ctc_loss is right in torch only for what
 # log_softmax gave; that of embedding_dense_backward forgets in torch to divide by frequencies.

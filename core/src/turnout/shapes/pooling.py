@@ -1,4 +1,4 @@
-"""Shapes of pooling: windows that a function takes to one number each. The last two or three dims are spatial, and the batch is optional."""
+"""Shapes of pooling: windows that a function takes to one number each, over the last two or three dims of [N, C, ...] or [C, ...]."""
 
 from __future__ import annotations
 

@@ -140,7 +140,8 @@ def _check_bags(
 ) -> None:
     if indices.ndim != 1 or offsets.ndim != 1:
         raise ShapeError(
-            f"embedding_bag: indices and offsets must have one dimension, got shapes {list(indices.shape)} and {list(offsets.shape)}"
+            f"embedding_bag: indices and offsets must have one dimension, got shapes {list(indices.shape)} and "
+            f"{list(offsets.shape)}"
         )
     if offsets.dtype not in (int64, int32):
         raise ShapeError(f"embedding_bag: offsets must be int64 or int32, got {offsets.dtype.name}")

@@ -1,6 +1,6 @@
 """Normalisation over rows, groups, batches and instances; two-byte floats are computed with in float32.
 
-`native_layer_norm` and `native_group_norm` have kernels. The others are written out, so that their gradients are those of the pieces.
+`native_layer_norm` and `native_group_norm` have kernels. The others are written out: their gradients are those of the pieces.
 """
 
 from __future__ import annotations
@@ -256,8 +256,10 @@ def batch_norm_with_update_functional(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """batch_norm_with_update in the same way."""
-    *made, mean, var = native_batch_norm_functional(input, weight, bias, running_mean, running_var, True, momentum, eps)
-    return (*made, _reserve(input), mean, var)
+    made, middle, factor, mean, var = native_batch_norm_functional(
+        input, weight, bias, running_mean, running_var, True, momentum, eps
+    )
+    return made, middle, factor, _reserve(input), mean, var
 
 
 def batch_norm_with_update(

@@ -235,7 +235,8 @@ def multi_margin_loss(
     lost = aten.scatter__value(lost, 1, t, 0)
     losses = aten.div__Scalar(aten.sum__dim_IntList(lost, (1,)), classes)
     if reduction == NONE:
-        return aten.reshape(losses, wanted if len(shape) == 2 else ())
+        each: Tensor = aten.reshape(losses, wanted if len(shape) == 2 else ())
+        return each
     return reduced(losses, reduction)
 
 
@@ -266,7 +267,8 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
     lost = aten.masked_fill__Scalar(aten.relu(lost), aten.logical_not(counts), 0)
     losses = aten.div__Scalar(aten.sum__dim_IntList(lost, (1, 2)), classes)
     if reduction == NONE:
-        return aten.reshape(losses, shape[:-1])
+        each: Tensor = aten.reshape(losses, shape[:-1])
+        return each
     return reduced(losses, reduction)
 
 
