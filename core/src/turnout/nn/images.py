@@ -48,8 +48,8 @@ def interpolate(
     """[N, C, *S] resized to `size`, or by `scale_factor`, numbers or one for each spatial dim.
 
     The mode is nearest, nearest-exact, linear (one dim), bilinear, bicubic (two), trilinear (three) or area. `align_corners` maps
-    the centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the sizes, rounded as they
-    are; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
+    the centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the rounded
+    sizes; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
     """
     ndim = input.ndim - 2
     align = _alignment(mode, align_corners)

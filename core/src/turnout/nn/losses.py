@@ -256,8 +256,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """0.5 (log var + (x - t)^2 / var), the variance not below eps; `full` adds 0.5 log(2 pi).
 
-    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ArgumentError for another shape or
-    a negative number.
+    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ArgumentError for another
+    shape or a negative number.
     """
     number = _reduction("gaussian_nll_loss", reduction)
     if isinstance(var, (int, float)):

@@ -1,4 +1,4 @@
-"""Shapes of pooling: windows that a function takes to one number each, over the last two or three dims of [N, C, ...] or [C, ...]."""
+"""Shapes of pooling: windows over the last two or three dims of [N, C, ...] or [C, ...], each taken to one number."""
 
 from __future__ import annotations
 
