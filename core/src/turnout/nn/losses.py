@@ -84,6 +84,10 @@ def linear_cross_entropy(
     into chunks elsewhere, changes nothing here.
     """
     own = linear_weight.shape[1:-1]
+    if own and input.ndim != 2:
+        raise ArgumentError(
+            f"linear_cross_entropy: a weight of {linear_weight.ndim} dimensions takes 'input' [N, in], got {list(input.shape)}"
+        )
     if own:
         flat = linear_weight.reshape((-1, linear_weight.shape[-1]))
         bias = None if linear_bias is None else linear_bias.reshape((-1,))

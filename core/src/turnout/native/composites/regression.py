@@ -9,7 +9,7 @@ from math import pi
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, int64
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.shapes.extents import broadcast
 from turnout.shapes.losses import MEAN, NONE, check_reduction
@@ -223,7 +223,7 @@ def multi_margin_loss(
             f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}"
         )
     if weight is not None and weight.numel() != classes:
-        raise ShapeError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
+        raise ArgumentError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
     if target.dtype is not int64:
         raise ShapeError(f"multi_margin_loss: 'target' must be int64, got {target.dtype.name}")
     x, t = aten.reshape(self, (rows, classes)), aten.reshape(target, (rows, 1))
