@@ -50,6 +50,8 @@ TIED = {"sort.stable", "sort"}
 # Arguments whose gradient is refused, by operator.
 CONSTANTS = dict.fromkeys(("nll_loss", "nll_loss_forward", "cross_entropy_loss"), "weight")
 CONSTANTS["nll_loss_backward"] = "total_weight"
+CONSTANTS["binary_cross_entropy"] = "weight"
+CONSTANTS["binary_cross_entropy_with_logits"] = "pos_weight"
 # Random results; what is checked of them stands in tests/plugins.
 RANDOM = {
     "native_dropout", "bernoulli", "bernoulli.p", "bernoulli.Tensor", "uniform", "random", "random.from", "random.to", "cauchy",

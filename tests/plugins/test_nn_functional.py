@@ -7,7 +7,7 @@ import math
 import pytest
 
 import turnout
-from turnout.errors import CallError
+from turnout.errors import ArgumentError
 from turnout.nn import functional
 
 LOGITS = [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
@@ -36,7 +36,7 @@ def test_mse_loss_sums_means_or_keeps_the_squares():
 
 
 def test_an_unknown_reduction_is_refused_with_the_words_there_are():
-    with pytest.raises(CallError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         functional.mse_loss(turnout.ones(1), turnout.ones(1), "average")
     assert str(caught.value) == "mse_loss: argument 'reduction' must be one of none, mean, sum, got 'average'"
 

@@ -126,7 +126,10 @@ def _names() -> dict[int, str]:
 
 
 # The public name is another thing's: `turnout.trace` records calls.
-ELSEWHERE = {"trace": "ops.aten.trace", "_segment_reduce": "segment_reduce"}
+ELSEWHERE = {
+    "trace": "ops.aten.trace", "_segment_reduce": "segment_reduce",
+    "_native_batch_norm_legit": "ops.aten._native_batch_norm_legit",
+}  # fmt: skip
 
 
 def named(dotted: str) -> Any:

@@ -47,9 +47,9 @@ def interpolate(
 ) -> Tensor:  # fmt: skip
     """[N, C, *S] resized to `size`, or by `scale_factor`, numbers or one for each spatial dim.
 
-    The mode is nearest, nearest-exact, linear (one dim), bilinear, bicubic (two), trilinear (three) or area. `align_corners` maps the
-    centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the sizes, rounded as they
-    are; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
+    The mode is nearest, nearest-exact, linear (one dim), bilinear, bicubic (two), trilinear (three) or area. `align_corners` maps
+    the centres of the first and last element onto each other; `recompute_scale_factor` uses the ratio of the rounded
+    sizes; `antialias` smooths where the image shrinks. Raises ArgumentError for sizes and modes that do not fit.
     """
     ndim = input.ndim - 2
     align = _alignment(mode, align_corners)
@@ -84,12 +84,13 @@ def _alignment(mode: str, align_corners: bool | None) -> bool:
 
 
 def _size_and_scales(input: Tensor, ndim: int, size: Any, scale_factor: Any) -> tuple[Any, Any]:
-    found = []
+    found: list[Any] = []
     for name, value in (("size", size), ("scale_factor", scale_factor)):
         if isinstance(value, (tuple, list)):
             if len(value) != ndim:
                 raise ArgumentError(
-                    f"interpolate: '{name}' must be one number or {ndim} for 'input' of shape {list(input.shape)}, got {list(value)}"
+                    f"interpolate: '{name}' must be one number or {ndim} for 'input' of shape {list(input.shape)}, got "
+                    f"{list(value)}"
                 )
             found.append(list(value))
         else:
@@ -149,8 +150,8 @@ def grid_sample(
 ) -> Tensor:
     """[N, C, H, W] read at the coordinates of a grid [N, *out, 2] in [-1, 1], x first; three dims likewise.
 
-    The mode is bilinear, nearest or bicubic (two dims only), what is outside zeros, border or reflection. Raises ArgumentError for
-    other words, ShapeError for shapes that do not fit.
+    The mode is bilinear, nearest or bicubic (two dims only), what is outside zeros, border or reflection. Raises ArgumentError
+    for other words, ShapeError for shapes that do not fit.
     """
     for name, value, words in (("mode", mode, _SAMPLING), ("padding_mode", padding_mode, _OUTSIDE)):
         if value not in words:

@@ -103,7 +103,8 @@ def embedding(
 ) -> Tensor:  # fmt: skip
     """The rows of weight [n, d] that the indices name; row `padding_idx` gets no gradient.
 
-    With `max_norm` the named rows of `weight` are scaled down to it first, in place. Raises ArgumentError for a padding_idx that is no row.
+    With `max_norm` the named rows of `weight` are scaled down to it first, in place. Raises ArgumentError for a padding_idx
+    that is no row.
     """
     padding = _padding(padding_idx, weight)
     if max_norm is not None:

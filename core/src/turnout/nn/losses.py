@@ -1,4 +1,4 @@
-"""Losses of `turnout.nn.functional`: they take their reduction as a word, "none", "mean" or "sum", and raise ArgumentError for another."""
+"""Losses of `turnout.nn.functional`: their reduction is a word, "none", "mean" or "sum"; they raise ArgumentError for another."""
 
 from __future__ import annotations
 
@@ -84,6 +84,10 @@ def linear_cross_entropy(
     into chunks elsewhere, changes nothing here.
     """
     own = linear_weight.shape[1:-1]
+    if own and input.ndim != 2:
+        raise ArgumentError(
+            f"linear_cross_entropy: a weight of {linear_weight.ndim} dimensions takes 'input' [N, in], got {list(input.shape)}"
+        )
     if own:
         flat = linear_weight.reshape((-1, linear_weight.shape[-1]))
         bias = None if linear_bias is None else linear_bias.reshape((-1,))
@@ -256,8 +260,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """0.5 (log var + (x - t)^2 / var), the variance not below eps; `full` adds 0.5 log(2 pi).
 
-    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ArgumentError for another shape or a
-    negative number.
+    The variance is a number, of input's shape, or of it without the last dim or with 1 there. Raises ArgumentError for another
+    shape or a negative number.
     """
     number = _reduction("gaussian_nll_loss", reduction)
     if isinstance(var, (int, float)):

@@ -110,7 +110,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         square = square.view((shape[0], 1, shape[1], shape[2], -1))
         padded = _generated.pad(square, (0, 0, 0, 0, before, behind))
         made = _generated.avg_pool3d(padded, (size, 1, 1), stride=1).squeeze(1).view(shape)
-    return input / (made * alpha + k).pow(beta)
+    done: Tensor = input / (made * alpha + k).pow(beta)
+    return done
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:

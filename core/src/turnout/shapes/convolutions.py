@@ -1,7 +1,7 @@
 """Shapes of convolutions and of the columns that their windows make.
 
-Along each spatial dim a window of `kernel` elements, `dilation` apart, is moved by `stride` over the input with `padding` zeros at
-both ends: `positions` says how often it fits.
+Along each spatial dim a window of `kernel` elements, `dilation` apart, is moved by `stride` over the input with `padding` zeros
+at both ends: `positions` says how often it fits.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def _windows(
     counts = tuple([positions(*each) for each in zip(lengths, kernel, steps, pads, gaps, strict=True)])
     if any(c < 1 for c in counts):
         raise ShapeError(
-            f"{name}: a kernel of {list(kernel)} with dilation {list(gaps)} does not fit {list(lengths)} with padding {list(pads)}"
+            f"{name}: a kernel of {list(kernel)} with dilation {list(gaps)} does not fit {list(lengths)} with padding "
+            f"{list(pads)}"
         )
     return kernel, counts
 

@@ -28,7 +28,8 @@ def constant_pad(self: Tensor, pad: Sequence[int], value: Any = 0) -> Out:
         shape[dim] += pad[2 * i] + pad[2 * i + 1]
         if shape[dim] < 0:
             raise ShapeError(
-                f"constant_pad_nd: dim {dim} of length {self.array.shape[dim]} cannot be padded by {pad[2 * i]} and {pad[2 * i + 1]}"
+                f"constant_pad_nd: dim {dim} of length {self.array.shape[dim]} cannot be padded by {pad[2 * i]} and "
+                f"{pad[2 * i + 1]}"
             )
     return Out(tuple(shape), self.dtype)
 
@@ -70,6 +71,7 @@ def upsample_backward(grad_output: Tensor, output_size: Sequence[int], input_siz
     wanted = (*input_size[:2], *output_size)
     if len(input_size) != len(output_size) + 2 or shape != wanted:
         raise ShapeError(
-            f"upsample_backward: 'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got {list(shape)}"
+            f"upsample_backward: 'grad_output' must have shape {list(wanted)} for an input of {list(input_size)}, got "
+            f"{list(shape)}"
         )
     return Out(tuple(input_size), grad_output.dtype)

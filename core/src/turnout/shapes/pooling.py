@@ -1,4 +1,4 @@
-"""Shapes of pooling: windows that a function takes to one number each. The last two or three dims are spatial, and the batch is optional."""
+"""Shapes of pooling: windows over the last two or three dims of [N, C, ...] or [C, ...], each taken to one number."""
 
 from __future__ import annotations
 
@@ -263,7 +263,8 @@ def _fractional(
             f"{random_samples.dtype.name}"
         )
     for n, k, o in zip(shape[-ndim:], kernel, size, strict=True):
-        if o + k - 1 > n or o < 1:
+        # Windows of three dims must leave room for a shift, as in torch.
+        if o + k - 1 > n - (ndim == 3) or o < 1:
             raise ShapeError(
                 f"{name}: windows of {list(kernel)} for an output of {list(size)} do not fit 'self' of shape {list(shape)}"
             )

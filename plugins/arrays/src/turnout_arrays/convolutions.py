@@ -1,7 +1,7 @@
 """Convolutions as products of matrices, and the columns that their windows make.
 
-The windows of a padded image are a strided view [*K, *P] of it: kernel dims, then positions. Copied out, a block of them is one matrix
-beside the weights. Blocks are kept small, so that one is still in the cache when it is multiplied.
+The windows of a padded image are a strided view [*K, *P] of it: kernel dims, then positions. Copied out, a block of them is one
+matrix beside the weights. Blocks are kept small, so that one is still in the cache when it is multiplied.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pooling: the largest element or the mean of each window.
 
-One step per place of the kernel, over all windows at once: a strided slice of the padded image meets the result. Indices count in the
-flattened spatial dims of the unpadded image. NaN is the largest of all.
+One step per place of the kernel, over all windows at once: a strided slice of the padded image meets the result. Indices count in
+the flattened spatial dims of the unpadded image. NaN is the largest of all.
 """
 
 from __future__ import annotations

@@ -454,6 +454,21 @@ def op_embedding_dense_backward(grad_output, indices, num_weights, padding_idx, 
         return miss('aten::embedding_dense_backward', (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq))
     return kernel(ks, grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
 
+K_embedding_renorm = {}
+def op_embedding_renorm(self, indices, max_norm, norm_type):
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = self.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm', (self, indices, max_norm, norm_type))
+    return kernel(ks, self, indices, max_norm, norm_type)
+
 K_embedding_renorm_ = {}
 def op_embedding_renorm_(self, indices, max_norm, norm_type):
     if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm_', 'max_norm', max_norm)
@@ -779,21 +794,6 @@ def op_embedding_renorm__out(self, indices, max_norm, norm_type, *, out):
         return miss('aten::embedding_renorm.out', (self, indices, max_norm, norm_type, out))
     return kernel(ks, self, indices, max_norm, norm_type, out)
 
-K_embedding_renorm = {}
-def op_embedding_renorm(self, indices, max_norm, norm_type):
-    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm', 'max_norm', max_norm)
-    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
-    state = DISPATCH()
-    try:
-        ks = self.keys | indices.keys
-        if state is not FRESH: ks = (ks | state[0]) & state[1]
-        kernel = K_embedding_renorm[ks]
-    except (KeyError, AttributeError, TypeError):
-        kernel = None
-    if kernel is None:
-        return miss('aten::embedding_renorm', (self, indices, max_norm, norm_type))
-    return kernel(ks, self, indices, max_norm, norm_type)
-
 K_expand_copy__out = {}
 def op_expand_copy__out(self, size, *, implicit=False, out):
     size = as_ints('aten::expand_copy.out', 'size', size)
@@ -927,6 +927,28 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 def embedding_bag(*args, **kwargs):
     """aten::embedding_bag, aten::embedding_bag.padding_idx"""
     return P_embedding_bag(*args, **kwargs)
+
+
+def embedding_renorm(input=MISSING, indices=MISSING, max_norm=MISSING, norm_type=MISSING, **more):
+    """aten::embedding_renorm, aten::embedding_renorm.out"""
+    if more:
+        out = more.pop("out", None)
+        if more:
+            return embedding_renorm(**first_names(embedding_renorm, more, {'input': input, 'indices': indices, 'max_norm': max_norm, 'norm_type': norm_type}), out=out)
+        if out is not None:
+            return op_embedding_renorm__out(input, indices, max_norm, norm_type, out=out)
+    if max_norm.__class__ is not float: max_norm = as_float('aten::embedding_renorm', 'max_norm', max_norm)
+    if norm_type.__class__ is not float: norm_type = as_float('aten::embedding_renorm', 'norm_type', norm_type)
+    state = DISPATCH()
+    try:
+        ks = input.keys | indices.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_embedding_renorm[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::embedding_renorm', (input, indices, max_norm, norm_type))
+    return kernel(ks, input, indices, max_norm, norm_type)
 
 
 def embedding_renorm_(input=MISSING, indices=MISSING, max_norm=MISSING, norm_type=MISSING, **more):
@@ -1525,8 +1547,12 @@ OPERATORS = {
         ('aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor', op_embedding_dense_backward, K_embedding_dense_backward, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_dense_backward'),)),
         ('aten::embedding_dense_backward.out(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_dense_backward__out, K_embedding_dense_backward__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_dense_backward'),)),
     ),
+    'embedding_renorm': (
+        ('aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor', op_embedding_renorm, K_embedding_renorm, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_renorm'),)),
+        ('aten::embedding_renorm.out(Tensor self, Tensor indices, float max_norm, float norm_type, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_renorm__out, K_embedding_renorm__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_renorm'),)),
+    ),
     'embedding_renorm_': (
-        ('aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', op_embedding_renorm_, K_embedding_renorm_, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.embeddings:embedding_renorm_'),)),
+        ('aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)', op_embedding_renorm_, K_embedding_renorm_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_renorm_'),)),
     ),
     'embedding_bag': (
         ('aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)', op_embedding_bag, K_embedding_bag, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.embeddings:embedding_bag'),)),
@@ -1571,10 +1597,6 @@ OPERATORS = {
     'exponential_': (
         ('aten::exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)', op_exponential_, K_exponential_, ('nondeterministic_seeded',), False, True, (('CompositeExplicitAutograd', 'turnout.native.composites.distributions:exponential_'),)),
     ),
-    'embedding_renorm': (
-        ('aten::embedding_renorm.out(Tensor self, Tensor indices, float max_norm, float norm_type, *, Tensor(a!) out) -> Tensor(a!)', op_embedding_renorm__out, K_embedding_renorm__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::embedding_renorm'),)),
-        ('aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor', op_embedding_renorm, K_embedding_renorm, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::embedding_renorm_'),)),
-    ),
     'exponential': (
         ('aten::exponential.out(Tensor self, float lambd=1, *, Generator? generator=None, Tensor(a!) out) -> Tensor(a!)', op_exponential__out, K_exponential__out, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::exponential'),)),
         ('aten::exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor', op_exponential, K_exponential, ('generated', 'nondeterministic_seeded'), False, False, (('CompositeExplicitAutograd', 'autogen:functional:aten::exponential_'),)),
@@ -1588,6 +1610,7 @@ FUNCTIONS = {
         'einsum': einsum,
         'embedding': embedding,
         'embedding_bag': embedding_bag,
+        'embedding_renorm': embedding_renorm,
         'embedding_renorm_': embedding_renorm_,
         'empty': empty,
         'empty_like': empty_like,

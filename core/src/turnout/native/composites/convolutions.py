@@ -1,4 +1,4 @@
-"""Convolutions by way of `convolution`, whose weights' gradient is a product of the output's gradient with the input's windows."""
+"""Convolutions by way of `convolution`; the weights' gradient is a product of the output's gradient with the input's windows."""
 
 from __future__ import annotations
 
@@ -204,7 +204,8 @@ def _weight_grad(
         made = aten.bmm(left, windows)
         total = made if total is None else aten.add__Tensor(total, made)
     assert total is not None
-    return aten.reshape(total, (groups * rows, channels, *kernel))
+    grad: Tensor = aten.reshape(total, (groups * rows, channels, *kernel))
+    return grad
 
 
 def _by_group(windows: Tensor, ndim: int, groups: int) -> Tensor:

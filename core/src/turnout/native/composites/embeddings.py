@@ -47,19 +47,26 @@ def embedding_dense_backward(
         ones = aten.new_ones(grad, (indices.numel(),))
         counts = aten.index_add(aten.new_zeros(grad, (num_weights,)), 0, flat, ones)
         grad = aten.div__Tensor(grad, aten.unsqueeze(aten.index_select(counts, 0, flat), 1))
+        grad = aten.to__dtype(grad, grad_output.dtype)
     made: Tensor = aten.index_add(aten.new_zeros(grad, (num_weights, width)), 0, flat, grad)
     return made
 
 
-def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """The named rows whose norm is larger scaled to `max_norm`."""
-    _check("embedding_renorm_", self, indices)
+def embedding_renorm(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The table with the named rows whose norm is larger scaled to `max_norm`."""
+    _check("embedding_renorm", self, indices)
     flat = aten.reshape(indices, (-1,))
     named = aten.index_add(aten.new_zeros(self, (self.shape[0],)), 0, flat, aten.new_ones(self, (indices.numel(),)))
     norms = aten.linalg_vector_norm(self, norm_type, (1,), True)
     large = aten.logical_and(aten.unsqueeze(aten.gt__Scalar(named, 0), 1), aten.gt__Scalar(norms, max_norm))
     factor = aten.mul__Scalar(aten.reciprocal(aten.add__Scalar(norms, 1e-7)), max_norm)
-    aten.copy_(self, aten.where__self(large, aten.mul__Tensor(self, factor), self))
+    made: Tensor = aten.where__self(large, aten.mul__Tensor(self, factor), self)
+    return made
+
+
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The same in place."""
+    aten.copy_(self, embedding_renorm(aten.clone(self), indices, max_norm, norm_type))
     return self
 
 
@@ -121,7 +128,11 @@ def inner_embedding_bag(
     made = aten.index_add(aten.new_zeros(rows, (bags, weight.shape[1])), 0, bag, rows)
     if mode == MEAN:
         made = aten.div__Tensor(made, aten.unsqueeze(aten.clamp(sizes, 1), 1))
-    return aten.to__dtype(made, weight.dtype), bag, sizes, aten.zeros_like(starts)
+        return aten.to__dtype(made, weight.dtype), bag, sizes, sizes
+    # What a sum does not need is not told, as in torch.
+    quick = padding_idx < 0 and (weight.dtype is float32 or weight.dtype.itemsize == 2)
+    told = aten.new_empty(bag, (0,)) if quick else bag
+    return aten.to__dtype(made, weight.dtype), told, aten.zeros_like(starts), aten.zeros_like(starts)
 
 
 def _check_bags(
@@ -129,7 +140,8 @@ def _check_bags(
 ) -> None:
     if indices.ndim != 1 or offsets.ndim != 1:
         raise ShapeError(
-            f"embedding_bag: indices and offsets must have one dimension, got shapes {list(indices.shape)} and {list(offsets.shape)}"
+            f"embedding_bag: indices and offsets must have one dimension, got shapes {list(indices.shape)} and "
+            f"{list(offsets.shape)}"
         )
     if offsets.dtype not in (int64, int32):
         raise ShapeError(f"embedding_bag: offsets must be int64 or int32, got {offsets.dtype.name}")

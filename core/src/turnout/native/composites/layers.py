@@ -148,7 +148,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     k, i, j = weight.shape if weight.ndim == 3 else (0, -1, -1)
     if input1.shape[-1:] != (i,) or input2.shape[-1:] != (j,):
         raise ShapeError(
-            f"bilinear: 'weight' of shape {list(weight.shape)} does not fit inputs of shapes {list(input1.shape)} and {list(input2.shape)}"
+            f"bilinear: 'weight' of shape {list(weight.shape)} does not fit inputs of shapes {list(input1.shape)} and "
+            f"{list(input2.shape)}"
         )
     if bias is not None and bias.shape != (k,):
         raise ShapeError(f"bilinear: 'bias' must have shape [{k}], got {list(bias.shape)}")

@@ -51,7 +51,8 @@ def nll_loss2d(
     """The same for images [N, C, H, W]."""
     if self.ndim != 4 or target.ndim != 3:
         raise ShapeError(
-            f"nll_loss2d: 'self' [N, C, H, W] and 'target' [N, H, W] are expected, got shapes {list(self.shape)} and {list(target.shape)}"
+            f"nll_loss2d: 'self' [N, C, H, W] and 'target' [N, H, W] are expected, got shapes {list(self.shape)} and "
+            f"{list(target.shape)}"
         )
     return nll_loss_nd(self, target, weight, reduction, ignore_index)
 

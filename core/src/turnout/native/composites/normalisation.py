@@ -1,13 +1,13 @@
 """Normalisation over rows, groups, batches and instances; two-byte floats are computed with in float32.
 
-`native_layer_norm` and `native_group_norm` have kernels. The others are written out, so that their gradients are those of the pieces.
+`native_layer_norm` and `native_group_norm` have kernels. The others are written out: their gradients are those of the pieces.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from turnout.dtypes import FLOAT, float32, float64
+from turnout.dtypes import FLOAT, float32, float64, uint8
 from turnout.errors import DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.shapes.extents import numel
@@ -167,17 +167,28 @@ def native_batch_norm(
 
     Not in training, the running statistics are used, and the second and third result are empty.
     """
+    made, moved = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    for running, value in zip((running_mean, running_var), moved, strict=True):
+        if running is not None and value is not None:
+            aten.copy_(aten.detach(running), value)
+    return made
+
+
+def _batch_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float,
+) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[Tensor | None, Tensor | None]]:  # fmt: skip
+    """The three results, and what becomes of the running statistics: None where they stay."""
     name = "native_batch_norm"
     _check_channels(name, input, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     computed = _computed(name, input.dtype)
     x = _in(input, computed)
+    moved: tuple[Tensor | None, Tensor | None] = (None, None)
     if training:
         mean, variance = _moments(x)
-        if running_mean is not None:
-            _move(running_mean, mean, momentum)
-        if running_var is not None:
-            count = max(input.numel() // max(input.shape[1], 1), 1)
-            _move(running_var, aten.mul__Scalar(variance, count / (count - 1) if count > 1 else float("nan")), momentum)
+        count = max(input.numel() // max(input.shape[1], 1), 1)
+        unbiased = aten.mul__Scalar(variance, count / (count - 1) if count > 1 else float("nan"))
+        moved = _moved(running_mean, mean, momentum), _moved(running_var, unbiased, momentum)
     else:
         if running_mean is None or running_var is None:
             raise ShapeError(f"{name}: without training, running_mean and running_var must be given")
@@ -185,10 +196,9 @@ def native_batch_norm(
     factor = aten.rsqrt(aten.add__Scalar(variance, eps))
     made = _in(_affine(x, mean, factor, weight, bias), input.dtype)
     if not training:
-        empty = aten.new_empty(input, (0,))
-        return made, empty, aten.new_empty(input, (0,))
+        return (made, aten.new_empty(input, (0,)), aten.new_empty(input, (0,))), moved
     kept = input.dtype if weight is None else weight.dtype
-    return made, _in(aten.detach(mean), kept), _in(aten.detach(factor), kept)
+    return (made, _in(aten.detach(mean), kept), _in(aten.detach(factor), kept)), moved
 
 
 def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -199,10 +209,13 @@ def _moments(x: Tensor) -> tuple[Tensor, Tensor]:
     return mean, aten.mean__dim(aten.mul__Tensor(centred, centred), dims)
 
 
-def _move(running: Tensor, value: Tensor, momentum: float) -> None:
-    """running = (1 - momentum) running + momentum value"""
+def _moved(running: Tensor | None, value: Tensor, momentum: float) -> Tensor | None:
+    """(1 - momentum) running + momentum value"""
+    if running is None:
+        return None
     kept = aten.mul__Scalar(aten.detach(running), 1 - momentum)
-    aten.copy_(aten.detach(running), aten.add__Tensor(kept, _in(aten.detach(value), running.dtype), alpha=momentum))
+    made: Tensor = aten.add__Tensor(kept, _in(aten.detach(value), running.dtype), alpha=momentum)
+    return made
 
 
 def _affine(x: Tensor, mean: Tensor, factor: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -232,8 +245,10 @@ def native_batch_norm_functional(
     momentum: float, eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """native_batch_norm with the running statistics that it leaves as results of their own."""
-    mean, var = aten.clone(running_mean), aten.clone(running_var)
-    return (*native_batch_norm(input, weight, bias, mean, var, training, momentum, eps), mean, var)
+    made, (mean, var) = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+    if mean is None or var is None:
+        mean, var = aten.clone(aten.detach(running_mean)), aten.clone(aten.detach(running_var))
+    return (*made, mean, var)
 
 
 def batch_norm_with_update_functional(
@@ -241,8 +256,10 @@ def batch_norm_with_update_functional(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """batch_norm_with_update in the same way."""
-    mean, var = aten.clone(running_mean), aten.clone(running_var)
-    return (*batch_norm_with_update(input, weight, bias, mean, var, momentum, eps), mean, var)
+    made, middle, factor, mean, var = native_batch_norm_functional(
+        input, weight, bias, running_mean, running_var, True, momentum, eps
+    )
+    return made, middle, factor, _reserve(input), mean, var
 
 
 def batch_norm_with_update(
@@ -264,8 +281,6 @@ def batch_norm_no_update(
 
 
 def _reserve(input: Tensor) -> Tensor:
-    from turnout.dtypes import uint8
-
     made: Tensor = aten.new_empty(input, (0,), dtype=uint8)
     return made
 
@@ -277,10 +292,12 @@ def native_batch_norm_backward(
     """(of input, of weight, of bias), None for those that the mask does not ask for."""
     computed = _computed("native_batch_norm_backward", input.dtype)
     if train:
-        assert save_mean is not None and save_invstd is not None
+        assert save_mean is not None
+        assert save_invstd is not None
         mean, factor = _in(save_mean, computed), _in(save_invstd, computed)
     else:
-        assert running_mean is not None and running_var is not None
+        assert running_mean is not None
+        assert running_var is not None
         mean = _in(running_mean, computed)
         factor = aten.rsqrt(aten.add__Scalar(_in(running_var, computed), eps))
     n = input.ndim

@@ -121,15 +121,17 @@ def avg_pool1d(
     kernel, pad = _one("avg_pool1d", "kernel_size", kernel_size), _one("avg_pool1d", "padding", padding)
     step = _one("avg_pool1d", "stride", stride) if len(stride) else kernel
     line = _line("avg_pool1d", self)
-    made = aten.avg_pool2d(line, (1, kernel), (1, step), (0, pad), ceil_mode, count_include_pad)
-    return aten.squeeze__dim(made, -2)
+    made: Tensor = aten.avg_pool2d(line, (1, kernel), (1, step), (0, pad), ceil_mode, count_include_pad)
+    made = aten.squeeze__dim(made, -2)
+    return made
 
 
 def adaptive_avg_pool1d(self: Tensor, output_size: Sequence[int]) -> Tensor:
     """Means of windows that cover the line evenly."""
     size = _one("adaptive_avg_pool1d", "output_size", output_size)
-    made = aten._adaptive_avg_pool2d(_line("adaptive_avg_pool1d", self), (1, size))
-    return aten.squeeze__dim(made, -2)
+    made: Tensor = aten.adaptive_avg_pool2d(_line("adaptive_avg_pool1d", self), (1, size))
+    made = aten.squeeze__dim(made, -2)
+    return made
 
 
 def adaptive_avg_pool2d(self: Tensor, output_size: Sequence[int]) -> Tensor:

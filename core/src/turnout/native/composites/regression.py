@@ -9,7 +9,7 @@ from math import pi
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, int64
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.shapes.extents import broadcast
 from turnout.shapes.losses import MEAN, NONE, check_reduction
@@ -223,7 +223,7 @@ def multi_margin_loss(
             f"multi_margin_loss: 'target' of shape {list(wanted)} does not fit 'self' of shape {list(shape)}"
         )
     if weight is not None and weight.numel() != classes:
-        raise ShapeError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
+        raise ArgumentError(f"multi_margin_loss: 'weight' must have shape [{classes}], got {list(weight.shape)}")
     if target.dtype is not int64:
         raise ShapeError(f"multi_margin_loss: 'target' must be int64, got {target.dtype.name}")
     x, t = aten.reshape(self, (rows, classes)), aten.reshape(target, (rows, 1))
@@ -235,7 +235,8 @@ def multi_margin_loss(
     lost = aten.scatter__value(lost, 1, t, 0)
     losses = aten.div__Scalar(aten.sum__dim_IntList(lost, (1,)), classes)
     if reduction == NONE:
-        return aten.reshape(losses, wanted if len(shape) == 2 else ())
+        each: Tensor = aten.reshape(losses, wanted if len(shape) == 2 else ())
+        return each
     return reduced(losses, reduction)
 
 
@@ -266,7 +267,8 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = MEAN) 
     lost = aten.masked_fill__Scalar(aten.relu(lost), aten.logical_not(counts), 0)
     losses = aten.div__Scalar(aten.sum__dim_IntList(lost, (1, 2)), classes)
     if reduction == NONE:
-        return aten.reshape(losses, shape[:-1])
+        each: Tensor = aten.reshape(losses, shape[:-1])
+        return each
     return reduced(losses, reduction)
 
 

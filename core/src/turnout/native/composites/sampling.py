@@ -1,6 +1,6 @@
 """Images read at any coordinates, the coordinates of affine maps, and rearrangements between channels and pixels.
 
-A grid holds coordinates in [-1, 1], x first. Each dim is treated by itself: coordinates become indices, indices outside are brought
+A grid holds coordinates in [-1, 1], x first. Each dim is treated by itself: coordinates become indices, those outside are brought
 inside (border, reflection) or count as zero, and a result is a weighted sum of elements gathered from the flattened image.
 """
 
@@ -104,7 +104,8 @@ def _inside(x: Tensor, length: int, padding: int, align_corners: bool) -> Tensor
         low, high = (0.0, length - 1.0) if align_corners else (-0.5, length - 0.5)
         span = high - low
         if not span:
-            return aten.mul__Scalar(x, 0)
+            centre: Tensor = aten.mul__Scalar(x, 0)
+            return centre
         distance = aten.abs(aten.sub__Scalar(x, low))
         flips = aten.detach(aten.floor(aten.div__Scalar(distance, span)))
         extra = aten.sub__Tensor(distance, aten.mul__Scalar(flips, span))
@@ -143,7 +144,8 @@ def _cubic_weights(t: Tensor) -> list[Tensor]:
         made = aten.mul__Scalar(x, coefficients[0])
         for c in coefficients[1:-1]:
             made = aten.mul__Tensor(aten.add__Scalar(made, c), x)
-        return aten.add__Scalar(made, coefficients[-1])
+        value: Tensor = aten.add__Scalar(made, coefficients[-1])
+        return value
 
     def near(x: Tensor) -> Tensor:
         return polynomial(x, a + 2, -(a + 3), 0.0, 1.0)
@@ -178,7 +180,8 @@ def _read(
         place = whole if place is None else aten.add__Tensor(aten.mul__Scalar(place, length), whole)
         if factor is not None:
             weight = factor if weight is None else aten.mul__Tensor(weight, factor)
-    assert place is not None and inside is not None
+    assert place is not None
+    assert inside is not None
     n, c = flat.shape[:2]
     rows = aten.expand(aten.reshape(place, (n, 1, -1) if n else (0, 1, prod(out))), (n, c, prod(out)))
     value: Tensor = aten.reshape(aten.gather(flat, 2, rows), (n, c, *out))
@@ -191,8 +194,8 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     ndim = len(size) - 2
     if ndim not in (2, 3) or theta.shape != (size[0], ndim, ndim + 1):
         raise ShapeError(
-            f"affine_grid_generator: 'theta' must be [N, 2, 3] for a size [N, C, H, W], or [N, 3, 4] for [N, C, D, H, W]; got shape "
-            f"{list(theta.shape)} and size {list(size)}"
+            f"affine_grid_generator: 'theta' must be [N, 2, 3] for a size [N, C, H, W], or [N, 3, 4] for [N, C, D, H, W]; got "
+            f"shape {list(theta.shape)} and size {list(size)}"
         )
     lengths = tuple(size[2:])
     columns = []

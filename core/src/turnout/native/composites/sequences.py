@@ -37,7 +37,8 @@ def ctc_loss(
         lengths = _like(logs, [max(length, 1) for length in target_lengths])
         losses = aten.div__Tensor(losses, lengths)
     if reduction == NONE and single:
-        return aten.squeeze__dim(losses, 0)
+        one: Tensor = aten.squeeze__dim(losses, 0)
+        return one
     return reduced(losses, reduction)
 
 
@@ -148,7 +149,7 @@ def _log_likelihood(
 
 def _reached(alpha: Tensor, skips: Tensor) -> Tensor:
     """log of the sum over the states that each can be reached from."""
-    n, states = alpha.shape
+    states = alpha.shape[1]
 
     def shifted(by: int) -> Tensor:
         kept = aten.slice__Tensor(alpha, 1, 0, max(states - by, 0), 1)

@@ -4979,16 +4979,6 @@ class EmbeddingBackward0(Node):
         node.indices = FREED
 
 
-class EmbeddingRenormBackward0(Node):
-    __slots__ = ()
-    op_name = 'aten::embedding_renorm_'
-    unary = True
-
-    def backward(node, grad, edges):
-        refuse(node, 'self', 'the rows of an embedding are limited outside of the recorded computation')
-        return grad_self
-
-
 class NativeDropoutBackward0(Node):
     __slots__ = ('p', 'train', 'result1', 'result1_version')
     op_name = 'aten::native_dropout'
@@ -21584,39 +21574,6 @@ def kernel_of_embedding(op):
     return kernel
 
 
-def kernel_of_embedding_renorm_(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, indices, max_norm, norm_type):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, indices, max_norm, norm_type)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, indices, max_norm, norm_type)
-        if self.dtype.category < FLOAT:
-            return call(below, self, indices, max_norm, norm_type)
-        admit('aten::embedding_renorm_', self, tracked)
-        node = EmbeddingRenormBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        call(below, self, indices, max_norm, norm_type)
-        rebase(self, node, tracked)
-        return self
-
-    kernel.__qualname__ = 'autograd of aten::embedding_renorm_'
-    return kernel
-
-
 def kernel_of_native_dropout(op):
     cache = op.cache
     resolve = op.resolve
@@ -28228,38 +28185,6 @@ def kernel_of_normal_Tensor_Tensor(op):
     return kernel
 
 
-def kernel_of_embedding_renorm(op):
-    cache = op.cache
-    resolve = op.resolve
-
-    def kernel(ks, self, indices, max_norm, norm_type):
-        below = ks & BELOW
-        try:
-            call = cache[below]
-        except KeyError:
-            call = resolve(below)
-        enabled = GRAD()[0]
-        if not enabled:
-            return call(below, self, indices, max_norm, norm_type)
-        if self.view_of is not None: refresh(self)
-        tracks_self = self.gmask & enabled
-        tracked = tracks_self
-        if not tracked:
-            return call(below, self, indices, max_norm, norm_type)
-        node = EmbeddingRenormBackward0()
-        node.seq = next_seq()
-        node.extra = None
-        node.edges = (self.node or self,)
-        result = call(below, self, indices, max_norm, norm_type)
-        result.gmask = tracked
-        result.keys |= TRACKED
-        result.node = node
-        return result
-
-    kernel.__qualname__ = 'autograd of aten::embedding_renorm'
-    return kernel
-
-
 def kernel_of_zero(op):
     cache = op.cache
     resolve = op.resolve
@@ -28952,7 +28877,6 @@ KERNELS = {
     'aten::binary_cross_entropy': kernel_of_binary_cross_entropy,
     'aten::binary_cross_entropy_with_logits': kernel_of_binary_cross_entropy_with_logits,
     'aten::embedding': kernel_of_embedding,
-    'aten::embedding_renorm_': kernel_of_embedding_renorm_,
     'aten::native_dropout': kernel_of_native_dropout,
     'aten::native_dropout_backward': kernel_of_native_dropout_backward,
     'aten::native_layer_norm': kernel_of_native_layer_norm,
@@ -29125,7 +29049,6 @@ KERNELS = {
     'aten::normal.Tensor_float': kernel_of_normal_Tensor_float,
     'aten::normal.float_Tensor': kernel_of_normal_float_Tensor,
     'aten::normal.Tensor_Tensor': kernel_of_normal_Tensor_Tensor,
-    'aten::embedding_renorm': kernel_of_embedding_renorm,
     'aten::zero': kernel_of_zero,
     'aten::uniform': kernel_of_uniform,
     'aten::random.from': kernel_of_random_from,

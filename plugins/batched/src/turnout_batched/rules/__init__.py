@@ -21,7 +21,7 @@ _FACTORED = (
 )  # fmt: skip
 _POOLS = (
     "max_pool{}d_with_indices", "avg_pool{}d", "avg_pool{}d_backward", "_adaptive_avg_pool{}d",
-    "_adaptive_avg_pool{}d_backward", "adaptive_max_pool{}d", "fractional_max_pool{}d",
+    "_adaptive_avg_pool{}d_backward", "adaptive_max_pool{}d",
 )  # fmt: skip
 _UPSAMPLED = {
     1: ("upsample_nearest1d", "_upsample_nearest_exact1d", "upsample_linear1d"),
@@ -139,6 +139,8 @@ RULES: dict[str, Any] = {
     "index_put": indexing.index_put,
     # images
     "convolution": images.convolution,
+    "fractional_max_pool2d": images.fractional,
+    "fractional_max_pool3d": images.fractional,
     "native_layer_norm": images.layer_norm,
     "native_group_norm": images.group_norm,
     "constant_pad_nd": views.trailing,

@@ -45,6 +45,20 @@ def _apart(made: Any, size: int) -> Any:
     return aten.view(made, (size, shape[0] // size, *shape[1:]))
 
 
+@family
+def fractional(
+    call: Any, size: int, dims: Dims, self: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
+) -> tuple[Any, Any]:
+    """Random samples are [N, C, dims] with images of one dim more than `kernel_size` and channels, too, which then have N = 1."""
+    images, samples = front(self, dims[0], size), front(random_samples, dims[3], size)
+    single = len(images.array.shape) == len(kernel_size) + 2
+    count = 1 if single else images.array.shape[1]
+    together = _together(aten.slice__Tensor(samples, 1, 0, count, 1))
+    if single:
+        return call(images, kernel_size, output_size, together), 0
+    return _apart(call(_together(images), kernel_size, output_size, together), size), 0
+
+
 # ---- convolution
 
 

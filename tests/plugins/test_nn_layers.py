@@ -1,0 +1,121 @@
+"""Layers of `turnout.nn.functional`: what is random, what writes, what chooses between operators, and errors by their text."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout.errors import ArgumentError, ShapeError
+from turnout.nn import functional as F
+
+
+def test_dropout_of_channels_drops_whole_channels():
+    turnout.manual_seed(0)
+    for function, shape in ((F.dropout1d, (8, 16, 5)), (F.dropout2d, (8, 16, 2, 3)), (F.dropout3d, (8, 16, 2, 2, 2))):
+        made = function(turnout.ones(shape), 0.25).reshape((128, -1))
+        assert (made == made[:, :1]).all().item()
+        assert {round(v, 4) for v in made[:, 0].tolist()} == {0.0, 1.3333}
+        assert 0.1 < (made[:, 0] == 0).float().mean().item() < 0.4
+
+
+def test_alpha_dropout_keeps_mean_and_variance():
+    turnout.manual_seed(0)
+    x = turnout.randn(20000)
+    made = F.alpha_dropout(x, 0.3, training=True)
+    assert abs(made.mean().item()) < 0.05
+    assert abs(made.var().item() - 1) < 0.05
+    assert F.alpha_dropout(x, 0.3) is x
+    channels = F.feature_alpha_dropout(turnout.zeros(4, 50, 3), 0.5, training=True)
+    assert (channels == channels[:, :, :1]).all().item()
+
+
+def test_dropout_in_place_writes_into_its_input():
+    x = turnout.ones(100)
+    assert F.dropout(x, 1.0, inplace=True) is x
+    assert x.sum().item() == 0
+    with pytest.raises(ArgumentError) as caught:
+        F.dropout(x, 1.5)
+    assert str(caught.value) == "dropout: p must lie between 0 and 1, got 1.5"
+
+
+def test_batch_norm_in_training_moves_the_running_statistics():
+    x = turnout.tensor([[1.0, 2.0], [3.0, 6.0]])
+    mean, var = turnout.zeros(2), turnout.ones(2)
+    made = F.batch_norm(x, mean, var, training=True, momentum=0.5, eps=0.0)
+    assert made.tolist() == [[-1.0, -1.0], [1.0, 1.0]]
+    assert mean.tolist() == [1.0, 2.0]
+    assert var.tolist() == [1.5, 4.5]
+    with pytest.raises(ArgumentError) as caught:
+        F.batch_norm(x[:1], mean, var, training=True)
+    assert str(caught.value) == "batch_norm: more than one element per channel is needed in training, got shape [1, 2]"
+
+
+def test_instance_norm_moves_the_running_statistics_by_their_mean_over_images():
+    mean, var = turnout.zeros(1), turnout.ones(1)
+    F.instance_norm(turnout.tensor([[[0.0, 2.0]], [[4.0, 6.0]]]), mean, var, momentum=1.0)
+    assert mean.tolist() == [3.0]
+    assert var.tolist() == [2.0]
+
+
+def test_fractional_pooling_draws_its_windows():
+    turnout.manual_seed(0)
+    x = turnout.arange(121.0).reshape(1, 1, 11, 11)
+    made = [F.fractional_max_pool2d(x, 2, output_ratio=0.5).tolist() for _ in range(8)]
+    assert any(m != made[0] for m in made)
+    values, indices = F.fractional_max_pool2d(x, 2, output_size=5, return_indices=True)
+    assert values.flatten().tolist() == indices.flatten().tolist()
+    with pytest.raises(ArgumentError) as caught:
+        F.fractional_max_pool2d(x, 2)
+    assert str(caught.value) == "fractional_max_pool2d: give output_size or output_ratio"
+
+
+def test_embedding_with_max_norm_scales_the_rows_that_are_named():
+    weight = turnout.tensor([[3.0, 4.0], [3.0, 4.0]])
+    assert F.embedding(turnout.tensor([1]), weight, max_norm=1.0)[0].tolist() == pytest.approx([0.6, 0.8])
+    assert weight[0].tolist() == [3.0, 4.0]
+
+
+def test_attention_in_heads_returns_weights_that_add_up_to_one():
+    x, w = turnout.randn(3, 2, 4), turnout.randn(12, 4)
+    args = (x, x, x, 4, 2, w, turnout.zeros(12), None, None, False, 0.0, turnout.eye(4), None)
+    output, weights = F.multi_head_attention_forward(*args)
+    assert output.shape == (3, 2, 4)
+    assert weights.sum(-1).flatten().tolist() == pytest.approx([1.0] * 6)
+    alone, nothing = F.multi_head_attention_forward(*args, need_weights=False)
+    assert nothing is None
+    assert alone.flatten().tolist() == pytest.approx(output.flatten().tolist(), abs=1e-5)
+
+
+def test_an_attention_row_that_may_attend_to_nothing_gives_zeros():
+    q = turnout.randn(1, 2, 3)
+    mask = turnout.tensor([[True, True], [False, False]])
+    assert F.scaled_dot_product_attention(q, q, q, mask)[0, 1].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_interpolation_names_what_does_not_fit():
+    x = turnout.ones(1, 1, 2, 2)
+    with pytest.raises(ArgumentError) as caught:
+        F.interpolate(x, size=3, scale_factor=2.0)
+    assert str(caught.value) == "interpolate: give one of size and scale_factor"
+    with pytest.raises(NotImplementedError) as unknown:
+        F.interpolate(x, size=3, mode="trilinear")
+    assert str(unknown.value) == "interpolate: mode 'trilinear' does not resize 4 dimensions"
+    assert F.interpolate(x, scale_factor=2, mode="bilinear").tolist() == [[[[1.0] * 4] * 4]]
+
+
+def test_convolutions_name_what_does_not_fit():
+    with pytest.raises(ShapeError) as caught:
+        F.conv2d(turnout.ones(1, 3, 4, 4), turnout.ones(2, 2, 3, 3))
+    assert str(caught.value) == (
+        "convolution: 'weight' of shape [2, 2, 3, 3] with 1 groups takes 2 channels, 'input' has shape [1, 3, 4, 4]"
+    )
+    with pytest.raises(ShapeError) as large:
+        F.conv1d(turnout.ones(1, 1, 2), turnout.ones(1, 1, 3))
+    assert str(large.value) == "convolution: a kernel of [3] with dilation [1] does not fit the padded input, [2]"
+
+
+def test_a_large_convolution_is_that_of_its_parts():
+    x, w = turnout.randn(3, 16, 40, 40), turnout.randn(8, 16, 3, 3)
+    whole = F.conv2d(x, w, padding=1)
+    parts = sum(F.conv2d(x[:, i : i + 1], w[:, i : i + 1], padding=1) for i in range(16))
+    assert (whole - parts).abs().max().item() < 1e-3
