@@ -38,6 +38,7 @@ ORDER = [
     "parts",
     "generated",
     "variadics",
+    "reductions",
     "conversions",
     "reductions",
     "tensors",

@@ -181,7 +181,7 @@ def var(
     total = _functions.sum(_operators.real(squares) if dtype.category == COMPLEX else squares, dims, keepdim)
     count = _count(input, mask, dims, keepdim)
     freedom = max(count - taken, 0) if isinstance(count, int) else _functions.clamp(_functions.sub(count, taken), 0)
-    return _as(_functions.div(total, freedom), dtype.to_real())
+    return _as(_functions.div(total, freedom), dtype)
 
 
 def std(

@@ -56,6 +56,8 @@ def wrap_dim(dim: int, ndim: int) -> int:
 
 def wrap_dims(dims: Sequence[int] | None, ndim: int) -> Ints:
     """Dimension numbers counted from 0, each once; all of them for None and for an empty sequence."""
+    if ndim > 64:
+        raise ShapeError(f"reductions take tensors of up to 64 dimensions, got {ndim}")
     if not dims:
         return tuple(range(ndim))
     found = tuple([wrap_dim(d, ndim) for d in dims])

@@ -151,7 +151,7 @@ def both_extremes(self: Tensor, dim: int | None = None, keepdim: bool = False) -
     """aminmax: (smallest, largest) over one dim or all."""
     dtype = _ordered(self, "aminmax")
     shape = self.array.shape
-    dims = tuple(range(len(shape))) if dim is None else (wrap_dim(dim, len(shape)),)
+    dims = wrap_dims(None if dim is None else (dim,), len(shape))
     _some(shape, dims, "aminmax", dim is not None)
     left = reduced(shape, dims, keepdim)
     return Out(left, dtype), Out(left, dtype)
