@@ -276,6 +276,14 @@ def test_no_standard_operator_runs_as_a_loop() -> None:
     assert looping == []
 
 
+def test_every_row_of_the_tables_names_an_operator() -> None:
+    from turnout_batched.rules import DECOMPOSED, REFUSED, RULES
+
+    rows = [*RULES, *DECOMPOSED, *REFUSED]
+    assert [row for row in rows if not REGISTRY.find(f"aten::{row}").is_defined] == []
+    assert len(rows) == len(set(rows))
+
+
 def test_no_case_warned_of_a_loop() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -143,6 +143,9 @@ IMPERATIVE = (
         (lambda x: x.numpy(), "numpy()" + NO_MEMORY),
         (lambda x: x.requires_grad_(), "requires_grad_()" + IMPERATIVE),
         (lambda x: x.backward(), "backward()" + IMPERATIVE),
+        (lambda x: x.register_hook(print), "register_hook()" + IMPERATIVE),
+        (lambda x: x.retain_grad(), "retain_grad()" + IMPERATIVE),
+        (lambda x: setattr(x, "grad", x), "setting .grad" + IMPERATIVE),
         (lambda x: x.nonzero(), "aten::nonzero: the shape of its result depends on values, which vmap cannot give for each example"),
         (lambda x: x[x > 2], "index: the shape of its result depends on values, which vmap cannot give for each example"),
         (lambda x: x.resize_(4), "aten::resize_: the memory of all examples would change its size, which vmap cannot give for each example"),
@@ -312,6 +315,49 @@ def test_an_operator_without_a_rule_loops_with_one_warning_and_is_counted() -> N
         assert "no batching rule" in str(error_of(lambda: vmap(lambda x: twice(x, 3))(turnout.zeros(0, 3))))
 
 
+@pytest.mark.filterwarnings("ignore:batchedloop.*has no batching rule")
+def test_a_loop_is_counted_once_for_each_call_and_differentiates() -> None:
+    @turnout.library.custom_op("batchedloop::cube", mutates_args=())
+    def cube(x: turnout.Tensor) -> turnout.Tensor:
+        return turnout.from_numpy(x.detach().numpy() ** 3)
+
+    cube.register_autograd(
+        lambda ctx, g: 3 * g * ctx.saved_tensors[0] * ctx.saved_tensors[0],
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+    m = matrix()
+    count = lambda: func.loop_counts().get("batchedloop::cube", 0)  # noqa: E731
+
+    def counted(call: Any) -> Any:
+        before = count()
+        return call().tolist(), count() - before
+
+    assert counted(lambda: vmap(cube)(m)) == ((m**3).tolist(), 1)
+    assert counted(lambda: vmap(cube, 1, 1)(m)) == ((m**3).tolist(), 1)
+    assert counted(lambda: vmap(grad(lambda x: cube(x).sum()))(m)) == ((3 * m * m).tolist(), 1)
+    assert counted(lambda: grad(lambda m: vmap(cube)(m).sum())(m)) == ((3 * m * m).tolist(), 1)
+    # The loop over two outer examples calls the operator inside of the inner vmap: that loops for each.
+    assert counted(lambda: vmap(vmap(cube))(turnout.stack([m, m]))) == ([(m**3).tolist()] * 2, 3)
+    leaf = matrix().requires_grad_()
+    vmap(cube)(leaf).sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == (3 * m * m).tolist()
+    shared = vector().requires_grad_()
+    vmap(lambda x: cube(shared) * x)(m).sum().backward()
+    assert shared.grad is not None
+    assert shared.grad.tolist() == (3 * vector() * vector() * m.sum(0)).tolist()
+    cube.undo()
+
+
+# ---- what would need more memory
+
+
+def test_an_output_of_another_shape_is_refused() -> None:
+    text = "aten::add.Scalar_out: inside vmap 'out' must have the result's shape [3] already, it has [2]"
+    assert str(error_of(lambda: vmap(lambda x: turnout.add(x, 1, out=x.new_empty((2,))))(matrix()))) == text
+    assert untouched()
+
+
 # ---- autograd.Function
 
 
@@ -351,3 +397,20 @@ def test_a_function_whose_saved_tensor_was_changed_is_an_error() -> None:
     y = vmap(Square.apply)(x)
     x.mul_(2)
     assert isinstance(error_of(lambda: y.sum().backward()), AliasError)
+
+
+class Doubled(turnout.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: turnout.Tensor) -> turnout.Tensor:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx: Any, g: turnout.Tensor) -> turnout.Tensor:
+        return 2 * g
+
+
+def test_a_function_that_writes_into_its_input_is_refused() -> None:
+    error = error_of(lambda: vmap(Doubled.apply)(matrix()))
+    assert str(error) == "Doubled: mark_dirty is not possible inside vmap; return a new tensor from forward"
+    assert untouched()

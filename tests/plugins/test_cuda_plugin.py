@@ -24,7 +24,7 @@ from turnout.dtypes import dtype_named
 from turnout.registry import REGISTRY, Library
 from turnout_cuda import plugin
 from turnout_cuda.backend import CUDABackend
-from turnout_cuda.module import CuPyModule
+from turnout_cuda.module import WITHOUT, CuPyModule
 
 
 class Pretended(CUDABackend):
@@ -169,6 +169,22 @@ def test_repeated_indices_add_up_in_every_dtype(dtype: str, backend: Backend) ->
     one = turnout.ones(3, dtype=dtype_named(dtype), device="pretended")
     expected = [True, False, True] if dtype == "bool" else [1, 0, 2]
     assert x.index_put((index,), one, accumulate=True).tolist() == expected
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 5, 16, 33])
+@pytest.mark.parametrize("name", ["maximum", "minimum", "logaddexp"])
+def test_what_cupy_does_not_accumulate_is_accumulated(name: str, length: int, backend: Any) -> None:
+    values = np.random.default_rng(length).standard_normal((3, length, 2))
+    values[1, length // 2 :, 0] = np.nan
+    for axis in (1, -2):
+        found = getattr(backend.xp, name).accumulate(backend.cupy.asarray(values), axis)
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name).accumulate(values, axis)
+        assert np.allclose(found.view(np.ndarray), expected, equal_nan=True)
+
+
+def test_only_rows_that_are_there_are_left_out() -> None:
+    assert set(WITHOUT) <= turnout_arrays.kernels(np).keys()
 
 
 def test_a_solver_that_fails_is_an_error(backend: Any) -> None:

@@ -291,7 +291,8 @@ def test_sorting_is_stable_and_that_of_cpu(shape: tuple[int, ...], dim: int, dty
     there = turnout.from_numpy(data)
     found, expected = here.sort(dim, descending), there.sort(dim, descending)
     k = min(3, shape[dim])
-    found, expected = (*found, *here.topk(k, dim, descending)), (*expected, *there.topk(k, dim, descending))
+    if dtype != "bool":
+        found, expected = (*found, *here.topk(k, dim, descending)), (*expected, *there.topk(k, dim, descending))
     for got, want in zip(found, expected, strict=True):
         assert np.array_equal(got.cpu().numpy(), want.numpy(), equal_nan=dtype.startswith("float"))
     assert hosting.calls() == {}

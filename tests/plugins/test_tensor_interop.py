@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import turnout
-from turnout.errors import CallError, DTypeError
+from turnout.errors import ArgumentError, CallError, DTypeError
 
 
 def test_from_numpy_and_numpy_share_memory() -> None:
@@ -109,7 +109,7 @@ def test_numbers_come_back_in_every_dtype(name: str) -> None:
 
 
 def test_item_of_several_elements_is_refused() -> None:
-    with pytest.raises(CallError) as caught:
+    with pytest.raises(ArgumentError) as caught:
         turnout.ones(2).item()
     assert str(caught.value) == "item: a tensor with 2 elements is not one number"
 

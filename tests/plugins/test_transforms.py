@@ -235,6 +235,7 @@ BACKWARD = (
         (lambda x, w: autograd.backward((x * w).sum()), BACKWARD),
         (lambda x, w: autograd.backward(w.sum(), inputs=x), BACKWARD),
         (lambda x, w: autograd.grad(x * w, x), "backward: only for a tensor of one element can the gradient be left out, this one is float64 [2]"),
+        (lambda x, w: autograd.register_post_accumulate_grad_hook(x, print), "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"),
         (lambda x, w: autograd.grad(x * w, x, (w, w)), "2 gradients were given for 1 outputs"),
     ],
 )  # fmt: skip

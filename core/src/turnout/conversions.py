@@ -71,14 +71,6 @@ class Conversions:
         """other / self, under the name that Python 2 had."""
         return self.reciprocal() * other  # type: ignore[no-any-return]
 
-    def cfloat(self: Any, memory_format: str | None = None) -> Tensor:
-        """As complex64."""
-        return self.to(dtype=dtypes.complex64, memory_format=memory_format)  # type: ignore[no-any-return]
-
-    def cdouble(self: Any, memory_format: str | None = None) -> Tensor:
-        """As complex128."""
-        return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
-
     @property
     def data(self: Any) -> Tensor:
         """The same memory without history, sharing the version counter: `detach()` under PyTorch's older name.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import elements
 from turnout.devices import Device, device
-from turnout.errors import CallError, DTypeError
+from turnout.errors import ArgumentError, CallError, DTypeError
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import wrap
 
@@ -25,11 +25,11 @@ DLPACK_DEVICES = {1: "cpu", 2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10:
 
 
 def item(tensor: Tensor) -> Any:
-    """The number in a tensor of one element. Raises CallError for more or fewer, NoDataError for a meta tensor."""
+    """The number in a tensor of one element. Raises ArgumentError for more or fewer, NoDataError for a meta tensor."""
     from turnout.ops import ops
 
     if tensor.numel() != 1:
-        raise CallError(f"item: a tensor with {tensor.numel()} elements is not one number")
+        raise ArgumentError(f"item: a tensor with {tensor.numel()} elements is not one number")
     return ops.aten._local_scalar_dense.default(tensor)
 
 

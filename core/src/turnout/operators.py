@@ -7,6 +7,7 @@ callable and cached; any change to the registry clears the caches it can affect 
 from __future__ import annotations
 
 from turnout.errors import (
+    ArgumentError,
     CallError,
     NoKernelError,
     OverloadError,
@@ -311,6 +312,9 @@ class Operator:
         if entry is None or entry.reason == AMBIGUOUS:
 
             def call_missing(ks: int, *args: Any) -> Any:
+                for argument, value in zip(self.schema.arguments, args, strict=True):
+                    if argument.type.canonical == "Tensor[]" and not value:  # it leaves the call without a backend
+                        raise ArgumentError(texts.empty_list(self, argument.name))
                 raise NoKernelError(texts.no_kernel(self, plan, args))
 
             return call_missing

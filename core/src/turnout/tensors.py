@@ -63,7 +63,7 @@ class RetypedStorage(Storage):
         return self._memory
 
     @property
-    def ver(self) -> int:  # type: ignore[override]
+    def ver(self) -> int:
         return self._memory.ver
 
     @ver.setter
@@ -71,7 +71,7 @@ class RetypedStorage(Storage):
         self._memory.ver = value
 
     @property
-    def views(self) -> list[weakref.ref[Tensor]]:  # type: ignore[override]
+    def views(self) -> list[weakref.ref[Tensor]]:
         return self._memory.views
 
     @views.setter

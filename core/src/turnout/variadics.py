@@ -5,7 +5,7 @@ The operators behind them take a list. Shapes go the same way in `broadcast_shap
 
 from __future__ import annotations
 
-from turnout.generated import functions as listed
+from turnout.generated import functions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from turnout.tensors import Tensor
+
+listed: Any = functions  # its type stubs leave out what is named here
 
 
 def _listed(tensors: tuple[Any, ...]) -> Any:
@@ -57,12 +59,14 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 
 def block_diag(*tensors: Any) -> Tensor:
     """Matrices one behind the other along the diagonal, zeros elsewhere."""
-    return listed.block_diag(_listed(tensors))
+    made: Tensor = listed.block_diag(_listed(tensors))
+    return made
 
 
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples with one element of each vector, as rows."""
-    return listed.cartesian_prod(_listed(tensors))
+    made: Tensor = listed.cartesian_prod(_listed(tensors))
+    return made
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
@@ -84,7 +88,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 
     if indices.dtype.category not in (BOOL, INT) or indices.dtype.category == BOOL:
         raise DTypeError(f"unravel_index: 'indices' must be integers, got {indices.dtype.name}")
-    lengths = (shape,) if hasattr(shape, "__index__") else tuple(shape)  # type: ignore[arg-type]
+    lengths: tuple[int, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in lengths):
         raise ShapeError(f"unravel_index: shape {list(lengths)} has a negative length")
     total = 1

@@ -6,7 +6,7 @@ import pytest
 from pure_backend import lists, made
 
 import turnout
-from turnout.errors import AliasError, ArgumentError, CallError, ShapeError, TurnoutError
+from turnout.errors import AliasError, ArgumentError, ShapeError, TurnoutError
 from turnout.registry import find_operator
 
 pytestmark = pytest.mark.usefixtures("pure")
@@ -86,7 +86,7 @@ def test_masked_fill_keeps_the_dtype():
 
 def test_one_number_is_read_and_more_are_refused():
     assert call("_local_scalar_dense", made([[2.5]])) == 2.5
-    with pytest.raises(CallError, match=r"a tensor of shape \[2\] is not one number"):
+    with pytest.raises(ArgumentError, match=r"a tensor of shape \[2\] is not one number"):
         call("_local_scalar_dense", made([1, 2]))
 
 

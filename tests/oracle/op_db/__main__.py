@@ -11,14 +11,21 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from op_db import judging, known
+from op_db import gradients, judging, known
+
+CHECKS = {
+    "forward": judging.forward,
+    "errors": judging.errors,
+    "gradients": gradients.first,
+    "second": gradients.second,
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dtypes", nargs="*", default=["float32"])
     parser.add_argument("--only", default="", help="a part of the name")
-    parser.add_argument("--check", default="forward", choices=["forward", "errors"])
+    parser.add_argument("--check", default="forward", choices=sorted(CHECKS))
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--slow", type=float, default=5.0, help="name the OpInfos that take longer, in seconds")
     options = parser.parse_args()
@@ -26,10 +33,12 @@ def main() -> int:
     for name in options.dtypes:
         dtype = getattr(torch, name)
         infos = [i for i in judging.infos(dtype) if options.only in judging.label(i)]
+        if options.check in ("gradients", "second"):
+            infos = [i for i in infos if i.supports_autograd]
         passed = 0
         for info in infos:
             start = time.perf_counter()
-            verdict = getattr(judging, options.check)(info, dtype)
+            verdict = CHECKS[options.check](info, dtype)
             spent = time.perf_counter() - start
             listed = known.reason(options.check, judging.label(info), name)
             passed += verdict is None

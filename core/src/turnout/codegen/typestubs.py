@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+from functools import cache
+from pathlib import Path
+
 from turnout.codegen.catalogue import (
     Packet,
     function_packets,
@@ -47,9 +51,23 @@ def header(title: str, source: str, *, results: bool = True) -> str:
     return _HEADER.format(title=title, source=source) + (_RESULTS if results else "")
 
 
+@cache
+def _written_by_hand() -> frozenset[str]:
+    """The names for which `turnout` itself has something, in front of an operator's function; read, for it may not import yet."""
+    tree = ast.parse((Path(__file__).parents[1] / "__init__.py").read_text(encoding="utf-8"))
+    tables = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_LAZY"
+    ]
+    return frozenset(ast.literal_eval(tables[0]))
+
+
 def functions_stub(functions: NativeFunctions, module: str, source: str) -> str:
     """The type stub of one module of public functions."""
     packets = function_packets(functions, module)
+    if not module:
+        packets = [packet for packet in packets if packet.public_name not in _written_by_hand()]
     lines = [header("Public functions.", source)]
     for packet in packets:
         spread = (

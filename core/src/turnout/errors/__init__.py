@@ -75,8 +75,8 @@ class LinAlgError(TurnoutError, RuntimeError):
     """A matrix that is singular, not positive-definite, or on which an algorithm does not converge."""
 
 
-class DimError(TurnoutError, IndexError):
-    """A dimension or index out of range."""
+class DimError(TurnoutError, IndexError, RuntimeError):
+    """A dimension or index out of range; PyTorch raises an IndexError for some and a RuntimeError for others."""
 
 
 class AliasError(TurnoutError, RuntimeError):

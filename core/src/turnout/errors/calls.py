@@ -203,6 +203,11 @@ def generator_elsewhere(op: Operator, args: tuple[Any, ...]) -> str:
     )
 
 
+def empty_list(op: Operator, argument: str) -> str:
+    """A call that would have a backend if a list held a tensor."""
+    return f"{op.qualified_name}: argument '{argument}' needs at least one tensor, got an empty list"
+
+
 def two_devices(op: Operator, named: list[tuple[str, Any]]) -> str:
     """Tensors of two devices in one call."""
     listed = ", ".join(f"{name} on {device}" for name, device in named)

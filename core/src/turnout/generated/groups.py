@@ -884,7 +884,7 @@ GROUPS = (
     ('aten::scatter.value', 'aten::scatter_.value', None, 'aten::scatter.value_out'),
     ('aten::scatter_add', 'aten::scatter_add_', None, 'aten::scatter_add.out'),
     ('aten::index_add', 'aten::index_add_', None, 'aten::index_add.out'),
-    ('aten::masked_select', None, None, None),
+    ('aten::masked_select', None, None, 'aten::masked_select.out'),
     ('aten::take_along_dim', None, None, 'aten::take_along_dim.out'),
     ('aten::cat', None, None, 'aten::cat.out'),
     ('aten::stack', None, None, 'aten::stack.out'),

@@ -549,7 +549,7 @@ OPERATORS = {
     'masked_fill_': ('Scalar', 'Tensor'),
     'masked_scatter': ('', 'out'),
     'masked_scatter_': ('',),
-    'masked_select': ('',),
+    'masked_select': ('', 'out'),
     'matmul': ('', 'out'),
     'matrix_exp': ('',),
     'matrix_power': ('', 'out'),

@@ -170,9 +170,10 @@ def copy_into(op: Operator, target: Any, value: Any) -> None:
             copy_into(op, t, v)
     elif target is not None and value is not None:
         from turnout.native.wrappers import check_result_dtype, resize_output
+        from turnout.shapes.specs import Out
 
         if value.dtype is not target.dtype:
-            check_result_dtype(op, value, target)
+            check_result_dtype(op, Out(value.shape, value.dtype), target)
         resize_output(op, target.device.backend, target, value.shape)
         target.copy_(value)
 

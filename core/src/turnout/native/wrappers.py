@@ -42,18 +42,21 @@ class Row:
     simple     the kernel as a function of the required arguments, for the fast path when the others have their defaults: it
                saves a Python frame (`numpy.add` for `add` with alpha=1: 50 ns of 560)
     limit      `simple` serves arrays of up to this many elements (0: any); beyond, `fn` may share the work among threads
+    bools      False: a bool in place of a number goes the general way, for the shape function may refuse it
     """
 
-    __slots__ = ("allocates", "fn", "limit", "pointwise", "simple")
+    __slots__ = ("allocates", "bools", "fn", "limit", "pointwise", "simple")
 
     def __init__(
-        self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0
-    ) -> None:
+        self, fn: Call, allocates: str = "", *, pointwise: bool = False, simple: Call | None = None, limit: int = 0,
+        bools: bool = True,
+    ) -> None:  # fmt: skip
         self.limit = limit
         self.fn = fn
         self.allocates = allocates
         self.pointwise = pointwise
         self.simple = simple
+        self.bools = bools
 
 
 class Structured:
@@ -149,7 +152,8 @@ def _fast_functional(s: Structured, backend: Backend, row: Row, general: Call) -
     applies = [f"{t}_a.dtype is {first}.dtype" for t in tensors[1:]]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     # A number in place of a tensor (mul.Scalar) may lift the category: int64 times 2.5.
-    numbers = any(a.type.canonical == "Scalar" and not a.has_default for a in others)
+    numbers = _numbers(others)
+    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in numbers]
     unsure = row.allocates == SAME or (numbers and row.allocates != BOOL)
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
@@ -183,6 +187,11 @@ def wrapped({", ".join(["ks", *arguments])}):
         **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _numbers(others: list[Argument]) -> list[str]:
+    """The arguments that stand where another overload has a tensor."""
+    return [python_name(a.name) for a in others if a.type.canonical == "Scalar" and not a.has_default]
 
 
 def _defaults(others: list[Argument]) -> dict[str, Any]:
@@ -255,6 +264,7 @@ def _fast_inplace(s: Structured, backend: Backend, row: Row, general: Call) -> C
     applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous)", f"{first}_a.size <= {_ASIDE}"]
     applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
+    applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in _numbers(others)]
     source = f"""\
 def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
@@ -286,6 +296,7 @@ def out(s: Structured, backend: Backend, row: Row) -> Call:
         written = []
         for spec, target in zip(result.outs, targets, strict=True):
             check_result_dtype(s.op, spec, target)
+            check_writable(s.op, backend, target, ())
             resize_output(s.op, backend, target, spec.shape)
             check_writable(s.op, backend, target, inputs)
             direct = backend.dtype_of(target.array) is spec.dtype and target.is_contiguous() and spec.strides is None
@@ -312,7 +323,7 @@ def shares(target: Tensor, value: Any) -> bool:
 
 def check_result_dtype(op: Operator, out: Out, target: Tensor) -> None:
     """Raise DTypeError when the result's category is above the output's."""
-    if not can_cast(out.dtype, target.dtype):
+    if not can_cast(out.dtype, target.dtype) or (out.exact and out.dtype is not target.dtype):
         raise DTypeError(
             f"{op.qualified_name}: the result has dtype {out.dtype.name}, which cannot be written into {target.dtype.name}"
         )

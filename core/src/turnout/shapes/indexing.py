@@ -113,8 +113,8 @@ def index_select(self: Tensor, dim: int, index: Tensor) -> Out:
     if len(picked) > 1:
         raise DimError(f"index_select: 'index' must have one dimension, got shape {list(picked)}")
     if not shape:
-        return Out((), self.dtype)
-    return Out((*shape[:dim], picked[0] if picked else 1, *shape[dim + 1 :]), self.dtype)
+        return Out((), self.dtype, exact=True)
+    return Out((*shape[:dim], picked[0] if picked else 1, *shape[dim + 1 :]), self.dtype, exact=True)
 
 
 def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> None:
@@ -144,25 +144,25 @@ def check_along(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | 
 def gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Out:
     """The elements along `dim` that `index` names, of its shape."""
     check_along("gather", self, dim, index)
-    return Out(index.array.shape, self.dtype)
+    return Out(index.array.shape, self.dtype, exact=True)
 
 
 def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
     """self with the elements of `src` written where `index` says along `dim`."""
     check_along("scatter", self, dim, index, src)
-    return Out(self.array.shape, self.dtype)
+    return Out(self.array.shape, self.dtype, exact=True)
 
 
 def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
     """The same with a number."""
     check_along("scatter", self, dim, index)
-    return Out(self.array.shape, self.dtype)
+    return Out(self.array.shape, self.dtype, exact=True)
 
 
 def scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
     """The same, added."""
     check_along("scatter_add", self, dim, index, src)
-    return Out(self.array.shape, self.dtype)
+    return Out(self.array.shape, self.dtype, exact=True)
 
 
 def index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = 1) -> Result:

@@ -200,7 +200,7 @@ def check_alpha(alpha: Any, computed: DType, name: str = "alpha") -> None:
 def add(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
     """Any dtypes."""
     computed = common_dtype(self, other)
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         check_alpha(alpha, computed)
     return two_operands(self, other, computed)
 
@@ -210,7 +210,7 @@ def sub(self: Any, other: Any, alpha: Any = 1) -> Out | Result:
     computed = common_dtype(self, other)
     if _is_bool(self) or _is_bool(other):
         raise DTypeError("subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask")
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         check_alpha(alpha, computed)
     return two_operands(self, other, computed)
 

@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 
 class Out:
-    """One output: shape, dtype, and strides in elements (None: contiguous)."""
+    """One output: shape, dtype, strides in elements (None: contiguous), and whether `out=` must have exactly that dtype."""
 
-    __slots__ = ("dtype", "shape", "strides")
+    __slots__ = ("dtype", "exact", "shape", "strides")
 
-    def __init__(self, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None, *, exact: bool = False
+    ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.strides = strides
+        self.exact = exact
 
 
 class Result:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.errors import DimError
 from turnout.native.wrappers import Row
 from turnout_arrays.numbers import store
 
@@ -39,17 +40,19 @@ def tuple_of(xp: Any, indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
 
 
 def in_range(xp: Any, name: str, index: Any, length: int) -> None:
-    """Raise IndexError unless all of `index` is in 0..length-1: array modules count negative ones from the end."""
+    """Raise DimError unless all of `index` is in 0..length-1: array modules count negative ones from the end."""
     if index.size and bool(xp.any((index < 0) | (index >= length))):
         low, high = int(xp.min(index)), int(xp.max(index))
         wrong = low if low < 0 else high
-        raise IndexError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
+        raise DimError(f"{name}: index {wrong} is out of bounds for a dimension of size {length}")
 
 
 def selecting(xp: Any) -> Table:
     """Reading by index."""
 
     def index(self: Any, indices: Any, out: Any) -> Any:
+        if not out.size:  # nothing is read, so no place is wrong
+            return out
         return store(xp, out, self[tuple_of(xp, indices, self.shape)])
 
     def index_select(self: Any, dim: int, index: Any, out: Any) -> Any:

@@ -117,12 +117,13 @@ def arithmetic(xp: Any) -> Table:
     def scaled(value: Any, alpha: Any) -> Any:
         if not hasattr(value, "dtype"):
             return value * alpha
-        if value.dtype.kind in "biu" and not isinstance(alpha, int):
-            raise TypeError("alpha of integer tensors must be an integer")
+        kind = value.dtype.kind
+        if (kind in "biu" and not isinstance(alpha, int)) or (alpha is True and kind != "b"):
+            raise TypeError("alpha of integer tensors must be an integer, and a bool only of bools")
         return times(value, number_as(xp, alpha, value.dtype))
 
     def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if alpha != 1:
+        if alpha != 1 or alpha is True:
             other = scaled(other, alpha)
         try:
             return plus(self, other, out)
@@ -132,7 +133,7 @@ def arithmetic(xp: Any) -> Table:
         return with_numbers(xp, plus, self, other, out)
 
     def sub(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if alpha != 1:
+        if alpha != 1 or alpha is True:
             other = scaled(other, alpha)
         try:
             return minus(self, other, out)
@@ -171,8 +172,8 @@ def arithmetic(xp: Any) -> Table:
     # fmt: off
     return {
         "add.out":         Row(add, ALWAYS, pointwise=True, simple=plus),
-        "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus),
-        "rsub.Tensor_out": row(rsub, SAME),
+        "sub.out":         Row(sub, ALWAYS, pointwise=True, simple=minus, bools=False),
+        "rsub.Tensor_out": Row(rsub, SAME, pointwise=True, bools=False),
         "mul.out":         binary(xp, times, ALWAYS),
         "maximum.out":     row(ordered(xp.maximum), ALWAYS),
         "minimum.out":     row(ordered(xp.minimum), ALWAYS),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
+from turnout.state import peel
 from turnout.tensors import Tensor
 from turnout_autograd import errors
 from turnout_autograd.anomaly import detect_anomaly, set_detect_anomaly
@@ -45,7 +46,7 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
     """`hook(leaf)` after a leaf's `.grad` was accumulated."""
     if not tensor.requires_grad:
         raise GradientError(errors.hook_on_untracked())
-    if tensor.node is not None:
+    if tensor.node is not None or peel(tensor)[1]:
         raise GradientError(errors.post_hook_not_leaf())
     return Handle(_leaf_table(tensor, POST_HOOKS), hook)
 

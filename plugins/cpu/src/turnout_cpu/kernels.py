@@ -36,7 +36,7 @@ def scaled(pool: Pool, ufunc: Any, general: Any) -> Row:
     """A sum with `alpha`; 1, the usual one, goes to the ufunc at once."""
 
     def kernel(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
-        if alpha != 1:
+        if alpha != 1 or alpha is True:
             return general(self, other, alpha, out)
         try:
             if self.size > LARGE:
@@ -86,4 +86,4 @@ def unary(pool: Pool, ufunc: Any) -> Row:
 def _row(kernel: Any, ufunc: Any) -> Row:
     kernel.__name__ = kernel.__qualname__ = ufunc.__name__
     always = ufunc in (np.add, np.subtract, np.multiply)
-    return Row(kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE)
+    return Row(kernel, ALWAYS if always else SAME, pointwise=True, simple=ufunc, limit=LARGE, bools=ufunc is not np.subtract)

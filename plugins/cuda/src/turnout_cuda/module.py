@@ -1,6 +1,7 @@
 """`CuPyModule`: CuPy under NumPy's names, with the few that the shared kernel library uses and CuPy has not.
 
-CuPy reduces with functions (`amax`, `any`) where NumPy has `ufunc.reduce`, and adds at repeated indices for some dtypes only.
+CuPy reduces with functions (`amax`, `any`) where NumPy has `ufunc.reduce`, accumulates sums and products only, and adds at
+repeated indices for some dtypes only. It multiplies at none: those operators are left out (`WITHOUT`).
 Everything else is CuPy's own, looked up when it is asked for.
 
 Where CuPy differs from NumPy in what a name does, kernels ask: `wraps_indices` says that an index out of range gives an element
@@ -15,20 +16,40 @@ from typing import Any
 
 from numpy.linalg import LinAlgError  # CuPy raises NumPy's
 
+# Operators whose kernels combine values at repeated indices by products, or by maxima and minima of any dtype.
+WITHOUT = ("scatter_reduce.two_out",)
+
 # What CuPy adds atomically. Other integers are added in uint64, where sums wrap around to the same bits.
 _ADDED = frozenset({"int32", "uint32", "uint64", "float16", "float32", "float64", "complex64", "complex128"})
 
 
-class Reducing:
-    """A CuPy ufunc with `reduce` from one of CuPy's functions `reduction(array, axis, out=, keepdims=)`."""
+class Accumulating:
+    """An associative CuPy ufunc with `accumulate`, in as many steps as the length has bits."""
 
-    def __init__(self, ufunc: Any, reduction: Callable[..., Any]) -> None:
+    def __init__(self, ufunc: Any) -> None:
         self._ufunc = ufunc
-        self._reduction = reduction
         self.__name__ = str(getattr(ufunc, "__name__", ufunc))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._ufunc(*args, **kwargs)
+
+    def accumulate(self, array: Any, axis: int = 0) -> Any:
+        """Along one axis. Each step joins what is `reach` apart: W. D. Hillis, G. L. Steele, "Data Parallel Algorithms", 1986."""
+        found, reach = array.copy(), 1
+        lead = (slice(None),) * (axis % array.ndim)
+        while reach < array.shape[axis]:
+            joined = self._ufunc(found[(*lead, slice(None, -reach))], found[(*lead, slice(reach, None))])
+            found[(*lead, slice(reach, None))] = joined
+            reach *= 2
+        return found
+
+
+class Reducing(Accumulating):
+    """One with `reduce` too, from one of CuPy's functions `reduction(array, axis, out=, keepdims=)`."""
+
+    def __init__(self, ufunc: Any, reduction: Callable[..., Any]) -> None:
+        super().__init__(ufunc)
+        self._reduction = reduction
 
     def reduce(self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         """Over an axis, several, or all for None, in the array's dtype."""
@@ -88,6 +109,7 @@ class CuPyModule:
         self.linalg = Linalg(cupy.linalg, errstate)
         self.maximum = Reducing(cupy.maximum, cupy.amax)
         self.minimum = Reducing(cupy.minimum, cupy.amin)
+        self.logaddexp = Accumulating(cupy.logaddexp)
         self.logical_and = Reducing(cupy.logical_and, cupy.all)
         self.logical_or = Reducing(cupy.logical_or, cupy.any)
 

@@ -10,7 +10,7 @@ from turnout.hosting import host
 from turnout.native.tables import register_kernels
 from turnout.plugins import hookimpl
 from turnout_cuda.backend import CUDABackend
-from turnout_cuda.module import CuPyModule
+from turnout_cuda.module import WITHOUT, CuPyModule
 
 if TYPE_CHECKING:
     from turnout.registry import Library
@@ -43,6 +43,7 @@ def turnout_activate(library: Library, options: Mapping[str, Any]) -> None:
 def register(library: Library, backend: CUDABackend, *, with_host: bool) -> None:
     """The backend, its kernels, and what runs on cpu: operators whose kernels need SciPy, and those of other libraries."""
     library.backend(backend)
-    register_kernels(library, backend, turnout_arrays.kernels(backend.xp))
+    table = turnout_arrays.kernels(backend.xp)
+    register_kernels(library, backend, {name: row for name, row in table.items() if name not in WITHOUT})
     if with_host:
         library.fallback(backend.name, host("cpu"), label="runs on cpu, copied there and back")

@@ -4,5 +4,5 @@
 `devices`   contexts, queues, compiled programs, and how a kernel is started
 `programs`  the source of a program: a template of `templates/` for one element type
 `grids`     shapes and strides of a call's operands, as the templates get them
-`pointwise`, `reductions`, `matrices`, `moving`, `sorting`, `losses`  the kernels by concern
+`pointwise`, `curves`, `reductions`, `matrices`, `moving`, `sorting`, `losses`  the kernels by concern
 """

@@ -9,11 +9,11 @@ from turnout.devices import Device, device
 from turnout.errors import DTypeError
 from turnout.hosting import on_host
 from turnout.native.wrappers import Row
-from turnout_opencl import losses, matrices, moving, pointwise, reductions, sorting
+from turnout_opencl import curves, losses, matrices, moving, pointwise, reductions, sorting
 from turnout_opencl.arrays import ClArray
 from turnout_opencl.backend import OpenCLBackend
 
-MODULES = (pointwise, reductions, matrices, losses, moving, sorting)
+MODULES = (pointwise, curves, reductions, matrices, losses, moving, sorting)
 
 
 def kernels(backend: OpenCLBackend, with_host: bool = True) -> dict[str, Any]:

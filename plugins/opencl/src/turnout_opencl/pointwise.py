@@ -15,7 +15,7 @@ from turnout.native.wrappers import Row
 from turnout_opencl.arrays import ClArray, broadcast_strides, new_array
 from turnout_opencl.backend import contiguous, copy
 from turnout_opencl.grids import packed
-from turnout_opencl.programs import NUMBERS, TESTS, TYPES
+from turnout_opencl.programs import NUMBERS, TESTS, TYPES, map_program
 
 Kernel = Callable[..., Any]
 
@@ -46,7 +46,7 @@ def run_map(name: str, out: ClArray, x: Any, y: Any = None, z: Any = None, w: An
     buffers, strides, bases, numbers = operands(out, (x, y, z))
     bits = [kind.bits(v, place.double) for v in (*numbers, w)]
     call, count = packed(NUMBERS[name], out.shape, (out.strides, *strides), (out.offset, *bases), numbers=bits)
-    place.start("map", out.dtype, "map", call, (out.buffer, *buffers, flag), count)
+    place.start(map_program(name, out.dtype), out.dtype, "map", call, (out.buffer, *buffers, flag), count)
     return out
 
 

@@ -98,7 +98,7 @@ _ANY = {
     "clamp":   "SMALLER(LARGER(x, y), z)",
     "addcmul": "x + w * y * z",
     "sign":    "(T)((x > 0) - (x < 0))",
-    "threshold_backward": "y <= w ? (T)0 : x",
+    "threshold_backward": "y <= w ? (T)0 : x", "threshold": "x <= w ? y : x",
     "pow":     "POWER(x, y)",
 }
 _NUMBERS = {
@@ -123,7 +123,29 @@ _FLOATS = {
     "mse": "(x - y) * (x - y)",
     "mse_backward": "w * (x - y) * z",
 }
+# The rarer ones are a program of their own, compiled when one of them is first called.
+_CURVES = {
+    "acos": "acos(x)", "acosh": "acosh(x)", "asin": "asin(x)", "asinh": "asinh(x)", "atan": "atan(x)", "atanh": "atanh(x)",
+    "cosh": "cosh(x)", "sinh": "sinh(x)", "tan": "tan(x)", "exp2": "exp2(x)", "log2": "log2(x)", "log10": "log10(x)",
+    "deg2rad": "x * (T)0.017453292519943295", "rad2deg": "x * (T)57.29577951308232",
+    "sinc": "x == 0 ? (T)1 : sin(x * (T)M_PI_) / (x * (T)M_PI_)", "frac": "x - trunc(x)", "erfc": "erfc(x)",
+    "copysign": "copysign(x, y)", "fmax": "fmax(x, y)", "fmin": "fmin(x, y)", "hypot": "hypot(x, y)", "fmod": "fmod(x, y)",
+    "heaviside": "x == 0 ? y : x != x ? x : (T)(x > 0)",
+    "logaddexp": "x == y ? x + (T)M_LN2_ : LARGER(x, y) + log1p(exp(-fabs(x - y)))",
+    "logaddexp2": "x == y ? x + 1 : LARGER(x, y) + log1p(exp2(-fabs(x - y))) * (T)M_LOG2E_",
+    "xlogy": "y != y ? y : x == 0 ? (T)0 : x * log(y)", "xlog1py": "y != y ? y : x == 0 ? (T)0 : x * log1p(y)",
+    "entropy": "x != x ? x : x < 0 ? -(T)INFINITY : x == 0 ? (T)0 : -x * log(x)",
+    "nan_to_num": "x != x ? y : isinf(x) ? (x > 0 ? z : w) : x",
+    "lerp_by": "fabs(z) < (T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z)", "addcdiv": "x + w * (y / z)",
+    "silu": "x / (1 + exp(-x))", "glu": "x / (1 + exp(-y))", "mish": "x * tanh(x > 20 ? x : log1p(exp(x)))",
+    "softplus": "x * y > w ? x : log1p(exp(x * y)) / y",
+    "elu": "x > 0 ? x * w : expm1(x * z) * y", "leaky_relu": "x > 0 ? x : x * w",
+    "hardsigmoid": "SMALLER(LARGER(x + 3, (T)0), (T)6) / 6", "hardswish": "x * SMALLER(LARGER(x + 3, (T)0), (T)6) / 6",
+    "hardshrink": "fabs(x) <= w ? (T)0 : x", "softshrink": "x > w ? x - w : x < -w ? x + w : x != x ? x : (T)0",
+}
 _INTEGERS = {
+    "fmod": "WHOLE_REST(x, y)", "heaviside": "x == 0 ? y : (T)(x > 0)",
+    "left_shift": "OUTSIDE(y) ? (T)0 : (T)(x << y)", "right_shift": "OUTSIDE(y) ? (T)(x < 0 ? -1 : 0) : (T)(x >> y)",
     "abs": "x < 0 ? -x : x", "floor": "x", "ceil": "x", "trunc": "x", "round": "x",
     "and": "x & y", "or": "x | y", "xor": "x ^ y", "not": "~x",
 }
@@ -131,13 +153,19 @@ _BOOLS = {"and": "x & y", "or": "x | y", "xor": "x ^ y", "not": "!x"}
 _TESTS = {
     "eq": "x == y", "ne": "x != y", "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y",
     "isnan": "x != x", "logical_not": "x == 0", "logical_and": "x != 0 && y != 0", "logical_or": "x != 0 || y != 0",
-    "logical_xor": "(x != 0) != (y != 0)", "truth": "x != 0",
+    "logical_xor": "(x != 0) != (y != 0)", "truth": "x != 0", "signbit": "SIGNBIT(x)",
+    "isinf": "INFINITE(x)", "isposinf": "INFINITE(x) && x > 0", "isneginf": "INFINITE(x) && x < 0",
 }
 # fmt: on
 
-NUMBERS = {name: i for i, name in enumerate(dict.fromkeys((*_ANY, *_NUMBERS, *_FLOATS, *_INTEGERS, *_BOOLS)))}
+NUMBERS = {name: i for i, name in enumerate(dict.fromkeys((*_ANY, *_NUMBERS, *_FLOATS, *_INTEGERS, *_BOOLS, *_CURVES)))}
 TESTS = {name: i for i, name in enumerate(_TESTS)}
 SOURCES = {dtype: i for i, dtype in enumerate(TYPES)}
+
+
+def map_program(name: str, dtype: DType) -> str:
+    """The program that has an element-wise function."""
+    return "curves" if name in _CURVES and TYPES[dtype].kind == "float" else "map"
 
 
 def map_cases(kind: str) -> dict[str, str]:
@@ -149,9 +177,10 @@ def map_cases(kind: str) -> dict[str, str]:
 def source(template: str, dtype: DType, double: bool) -> str:
     """The whole source of a program."""
     kind = TYPES[dtype]
-    text = _template(template)
-    if template == "map":
-        cases = [f"    case {NUMBERS[name]}: r = (T)({value}); break;" for name, value in map_cases(kind.kind).items()]
+    text = _template("map" if template == "curves" else template)
+    if template in ("map", "curves"):
+        named = _CURVES if template == "curves" else map_cases(kind.kind)
+        cases = [f"    case {NUMBERS[name]}: r = (T)({value}); break;" for name, value in named.items()]
     elif template == "test":
         cases = [f"    case {TESTS[name]}: r = {value}; break;" for name, value in _TESTS.items()]
     else:

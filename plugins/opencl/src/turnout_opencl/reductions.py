@@ -146,12 +146,16 @@ def prod_dim(self: ClArray, dim: int, keepdim: bool, dtype: Any, out: ClArray) -
     reduce(PRODUCT, self, dims_of(self, dim), out)
 
 
-def cumsum(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
-    """A work-item per line."""
-    if not self.shape:
-        copy(out, self)
-        return
-    lines(self.place, "reduce", "scan", 0, (out, self), dim % len(self.shape))
+def running(op: int) -> Any:
+    """Sums (0) or products (1), a work-item per line."""
+
+    def kernel(self: ClArray, dim: int, dtype: Any, out: ClArray) -> None:
+        if not self.shape:
+            copy(out, self)
+            return
+        lines(self.place, "reduce", "scan", op, (out, self), dim % len(self.shape))
+
+    return kernel
 
 
 def lines(place: Any, template: str, kernel: str, op: int, arrays: tuple[ClArray, ...], dim: int) -> None:
@@ -211,6 +215,13 @@ def extreme_both(op: int) -> Any:
     return kernel
 
 
+def both_extremes(self: ClArray, dim: Any, keepdim: bool, smallest: ClArray, largest: ClArray) -> None:
+    """The smallest and the largest."""
+    dims = dims_of(self, dim)
+    reduce(SMALLEST, self, dims, smallest)
+    reduce(LARGEST, self, dims, largest)
+
+
 # ---- truths: of no elements, False and True
 
 
@@ -266,9 +277,11 @@ KERNELS = {
     "mean.out":        Row(mean_dims),
     "prod.out":        Row(prod_all),
     "prod.int_out":    Row(prod_dim),
-    "cumsum.out":      Row(cumsum),
+    "cumsum.out":      Row(running(0)),
+    "cumprod.out":     Row(running(1)),
     "amax.out":        Row(extreme_dims(LARGEST)),
     "amin.out":        Row(extreme_dims(SMALLEST)),
+    "aminmax.out":     Row(both_extremes),
     "max.unary_out":   Row(extreme_all(LARGEST)),
     "min.unary_out":   Row(extreme_all(SMALLEST)),
     "max.dim_max":     Row(extreme_both(0)),

@@ -1401,6 +1401,19 @@ def op_masked_fill__Tensor_out(self, mask, value, *, out):
         return miss('aten::masked_fill.Tensor_out', (self, mask, value, out))
     return kernel(ks, self, mask, value, out)
 
+K_masked_select__out = {}
+def op_masked_select__out(self, mask, *, out):
+    state = DISPATCH()
+    try:
+        ks = self.keys | mask.keys | out.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_masked_select__out[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::masked_select.out', (self, mask, out))
+    return kernel(ks, self, mask, out)
+
 K_msort__out = {}
 def op_msort__out(self, *, out):
     state = DISPATCH()
@@ -1502,9 +1515,13 @@ def masked_scatter(input=MISSING, mask=MISSING, source=MISSING, **more):
 
 
 def masked_select(input=MISSING, mask=MISSING, **more):
-    """aten::masked_select"""
+    """aten::masked_select, aten::masked_select.out"""
     if more:
-        return masked_select(**first_names(masked_select, more, {'input': input, 'mask': mask}))
+        out = more.pop("out", None)
+        if more:
+            return masked_select(**first_names(masked_select, more, {'input': input, 'mask': mask}), out=out)
+        if out is not None:
+            return op_masked_select__out(input, mask, out=out)
     state = DISPATCH()
     try:
         ks = input.keys | mask.keys
@@ -2611,6 +2628,7 @@ OPERATORS = {
     ),
     'masked_select': (
         ('aten::masked_select(Tensor self, Tensor mask) -> Tensor', op_masked_select, K_masked_select, ('dynamic_output_shape',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.indexing:masked_select'),)),
+        ('aten::masked_select.out(Tensor self, Tensor mask, *, Tensor(a!) out) -> Tensor(a!)', op_masked_select__out, K_masked_select__out, ('generated',), False, False, (('CompositeExplicitAutograd', 'autogen:out:aten::masked_select'),)),
     ),
     'msort': (
         ('aten::msort(Tensor self) -> Tensor', op_msort, K_msort, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.sorting:msort'),)),

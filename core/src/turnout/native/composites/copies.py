@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
-from turnout.errors import CallError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.direct import check_layout, place, strides_as
 from turnout.native.wrappers import check_writable
@@ -247,5 +247,5 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 def local_scalar_dense(self: Tensor) -> bool | int | float | complex:
     """The Python number in a tensor of one element."""
     if numel(self.array.shape) != 1:
-        raise CallError(f"a tensor of shape {list(self.array.shape)} is not one number; use tolist()")
+        raise ArgumentError(f"a tensor of shape {list(self.array.shape)} is not one number; use tolist()")
     return self.device.backend.item(self.array)

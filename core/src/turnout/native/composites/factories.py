@@ -71,6 +71,8 @@ def arange_out(start: Any, end: Any, step: Any = 1, *, out: Tensor) -> Tensor:
 
     Where the backend has no ramp, counts with a running sum of ones, which is exact, and scales that.
     """
+    if out.dtype.category < FLOAT and all(isfinite(v) for v in (start, end, step)):
+        start, end, step = int(start), int(end), int(step)
     n = arange_length(start, end, step)
     resize_output(find_operator("aten::arange.start_out"), out.device.backend, out, (n,))
     real = not any(isinstance(v, complex) for v in (start, step)) and out.dtype.category <= FLOAT
@@ -158,7 +160,7 @@ def _whole(value: Any) -> Any:
 
 def _as_tensor(value: Any, dtype: DType, options: dict[str, Any]) -> Tensor:
     if isinstance(value, Tensor):
-        return _made(aten.to__device(value, options["device"], dtype))
+        return _made(aten.to__device(value, options.get("device") or value.device, dtype))
     return _made(aten.full((), value, dtype=dtype, **options))
 
 
@@ -169,6 +171,8 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, **options: An
     computed = _step_dtype(dtype)
     if dtype.category < FLOAT:
         start, end = _whole(start), _whole(end)
+    elif dtype is not computed and steps > 1:  # two-byte floats: the ends are rounded before the step is computed
+        start, end = _as_tensor(start, dtype, options), _as_tensor(end, dtype, options)
     exponents = linspace(start, end, steps, dtype=computed, **options)
     made = aten.pow__Scalar(float(base), exponents)
     return _made(made if dtype is computed else aten._to_copy(made, dtype=dtype))

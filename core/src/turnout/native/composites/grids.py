@@ -76,7 +76,8 @@ def combinations(self: Tensor, r: int = 2, with_replacement: bool = False) -> Te
     n = self.shape[0]
     places = [p for row in (repeated if with_replacement else chosen)(range(n), r) for p in row]
     made = aten.index_select(self, 0, _places(self, places))
-    return aten.view(made, (-1 if places else 0, r))
+    found: Tensor = aten.view(made, (-1 if places else 0, r))
+    return found
 
 
 def _places(like: Tensor, numbers: Sequence[int]) -> Tensor:
@@ -148,7 +149,8 @@ def roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int] = ()) -> Tenso
 def _rolled(self: Tensor, shift: int, dim: int) -> Tensor:
     n = self.shape[dim]
     at = n - shift % n if n else 0
-    return aten.cat([aten.slice__Tensor(self, dim, at, n, 1), aten.slice__Tensor(self, dim, 0, at, 1)], dim)
+    found: Tensor = aten.cat([aten.slice__Tensor(self, dim, at, n, 1), aten.slice__Tensor(self, dim, 0, at, 1)], dim)
+    return found
 
 
 def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
@@ -169,7 +171,8 @@ def rot90(self: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         made = aten.transpose__int(aten.flip(self, (a,)), a, b)
     else:
         made = self
-    return aten.clone(made, memory_format="contiguous_format")
+    found: Tensor = aten.clone(made, memory_format="contiguous_format")
+    return found
 
 
 def fliplr(self: Tensor) -> Tensor:
@@ -207,7 +210,8 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
     if repeats.dtype not in (int32, int64):
         raise DTypeError(f"repeat_interleave: 'repeats' must be int32 or int64, got {repeats.dtype.name}")
     if not repeats.numel():
-        return aten.new_empty(repeats, (0,))
+        found: Tensor = aten.new_empty(repeats, (0,))
+        return found
     total = output_size
     if total is None:
         if aten._local_scalar_dense(aten.min(repeats)) < 0:

@@ -22,7 +22,8 @@ def put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -
         made: Tensor = aten.clone(self)
         return made
     put_in = aten.index_put(flat, [places], values, accumulate)
-    return aten.reshape(put_in, self.shape)
+    found: Tensor = aten.reshape(put_in, self.shape)
+    return found
 
 
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
@@ -82,7 +83,8 @@ def _filling(self: Tensor, value: Any) -> Tensor:
         return made
     if value.shape:
         raise ShapeError(f"index_fill: 'value' must be a number or a 0-dim tensor, got shape {list(value.shape)}")
-    return aten.to__dtype(value, self.dtype)
+    found: Tensor = aten.to__dtype(value, self.dtype)
+    return found
 
 
 def index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:

@@ -227,8 +227,11 @@ def sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     """The sum over the dims along which `size` would broadcast to self's shape."""
     if not expands_to(tuple(size), self.shape):
         raise ShapeError(f"sum_to_size: size {list(size)} does not expand to shape {list(self.shape)}")
-    lead = self.ndim - len(size)
     made: Tensor = self
+    if not size:
+        made = aten.sum(self)
+        return made
+    lead = self.ndim - len(size)
     if lead:
         made = aten.sum__dim_IntList(made, tuple(range(lead)))
     dims = tuple([d for d, n in enumerate(size) if n == 1 and made.shape[d] != 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import int64
@@ -39,7 +40,7 @@ def tensor_split_indices(self: Tensor, indices: Sequence[int], dim: int = 0) -> 
         raise ShapeError("tensor_split: a 0-dim tensor has no dimension to split")
     d = wrap_dim(dim, self.ndim)
     bounds = [0, *indices, self.shape[d]]
-    return [aten.slice__Tensor(self, d, a, b, 1) for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [aten.slice__Tensor(self, d, a, b, 1) for a, b in itertools.pairwise(bounds)]
 
 
 def tensor_split_tensor(self: Tensor, tensor_indices_or_sections: Tensor, dim: int = 0) -> list[Tensor]:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout_batched.rules import decompositions, images, indexing, products, reductions, views
+from turnout_batched.rules import decompositions, images, indexing, matrices, products, reductions, views
 from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
 
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")
 _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
 
+_FACTORED = (
+    "linalg_cholesky_ex", "lu_unpack", "_linalg_svd", "_linalg_eigh", "linalg_qr", "linalg_lu_factor_ex",
+    "linalg_ldl_factor_ex", "linalg_eig", "geqrf", "linalg_matrix_exp",
+)  # fmt: skip
 _POOLS = (
-    "max_pool{}d_with_indices", "max_pool{}d_with_indices_backward", "avg_pool{}d", "avg_pool{}d_backward",
-    "_adaptive_avg_pool{}d", "_adaptive_avg_pool{}d_backward", "adaptive_max_pool{}d", "adaptive_max_pool{}d_backward",
-    "fractional_max_pool{}d", "fractional_max_pool{}d_backward",
+    "max_pool{}d_with_indices", "avg_pool{}d", "avg_pool{}d_backward", "_adaptive_avg_pool{}d",
+    "_adaptive_avg_pool{}d_backward", "adaptive_max_pool{}d", "fractional_max_pool{}d",
 )  # fmt: skip
 _UPSAMPLED = {
     1: ("upsample_nearest1d", "_upsample_nearest_exact1d", "upsample_linear1d"),
@@ -70,6 +73,14 @@ RULES: dict[str, Any] = {
     "mv": products.mv,
     "dot": products.dot,
     "addmm": products.addmm,
+    "addmv": products.addmv,
+    "baddbmm": products.baddbmm,
+    # matrices
+    **dict.fromkeys(_FACTORED, matrices.stacked),
+    "linalg_solve_triangular": matrices.solved,
+    "linalg_ldl_solve": matrices.solved,
+    "linalg_cross": matrices.cross,
+    **dict.fromkeys(("_fft_r2c", "_fft_c2r", "_fft_c2c"), matrices.fourier),
     # views and copies
     "view": views.resized,
     "view.dtype": views.of_dtype,
@@ -89,7 +100,6 @@ RULES: dict[str, Any] = {
     "slice.Tensor": views.slice_,
     "diagonal": views.diagonal,
     "unfold": views.unfold,
-    "view.dtype": views.view_dtype,
     "alias": views.the_same,
     "detach": views.the_same,
     "as_strided": views.as_strided,
@@ -144,6 +154,7 @@ RULES: dict[str, Any] = {
 
 DECOMPOSED: dict[str, Any] = {
     "fill.Tensor": decompositions.fill,
+    "vdot": decompositions.vdot,
     "segment_reduce": decompositions.segment_reduce,
     "mse_loss": decompositions.mse_loss,
     "mse_loss_backward": decompositions.mse_loss_backward,
@@ -154,7 +165,6 @@ DECOMPOSED: dict[str, Any] = {
 # operator -> why it cannot be done for each example
 REFUSED: dict[str, str] = {
     "_local_scalar_dense": "one number is asked for",
-    "bincount": "the shape of its result depends on values",
     **dict.fromkeys(("resize_", "resize_as_"), "the memory of all examples would change its size"),
     "as_strided_": "an example has no memory of its own",
 }

@@ -19,6 +19,11 @@ def fill(self: Tensor, value: Tensor) -> Tensor:
     return made
 
 
+def vdot(self: Tensor, other: Tensor) -> Tensor:
+    made: Tensor = aten.dot(aten.conj_physical(self), other)
+    return made
+
+
 def mse_loss(self: Tensor, target: Tensor, reduction: int) -> Tensor:
     difference = aten.sub__Tensor(self, target)
     squares: Tensor = aten.mul__Tensor(difference, difference)

@@ -19,7 +19,7 @@ def _shapes(name: str, dims: Dims, values: tuple[Tensor, Tensor], ndims: tuple[i
 
 
 def mm(size: int, dims: Dims, self: Tensor, mat2: Tensor) -> tuple[Tensor, int]:
-    _shapes("mm", dims[:2], (self, mat2), (2, 2))
+    _shapes("mm", dims, (self, mat2), (2, 2))
     return aten.matmul(_matrices(self, dims[0]), _matrices(mat2, dims[1])), 0
 
 
@@ -52,16 +52,33 @@ def dot(size: int, dims: Dims, self: Tensor, tensor: Tensor) -> tuple[Tensor, in
 
 
 def addmm(size: int, dims: Dims, self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
-    _shapes("addmm", dims[1:3], (mat1, mat2), (2, 2))
-    made = aten.matmul(_matrices(mat1, dims[1]), _matrices(mat2, dims[2]))
+    product, _ = mm(size, dims[1:3], mat1, mat2)
+    return _added("addmm", size, dims, self, product, 2, beta, alpha)
+
+
+def addmv(size: int, dims: Dims, self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> tuple[Tensor, int]:
+    product = aten.matmul(mat, vec) if dims[1] is None and dims[2] is None else mv(size, dims[1:3], mat, vec)[0]
+    return _added("addmv", size, dims, self, product, 1, beta, alpha)
+
+
+def baddbmm(
+    size: int, dims: Dims, self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any
+) -> tuple[Tensor, int]:
+    product, _ = bmm(size, dims[1:3], batch1, batch2)
+    return _added("baddbmm", size, dims, self, product, 3, beta, alpha)
+
+
+def _added(
+    name: str, size: int, dims: Dims, self: Tensor, product: Tensor, ndim: int, beta: Any, alpha: Any
+) -> tuple[Tensor, int]:
+    """beta * self + alpha * product, whose examples have `ndim` dims."""
     bdim = None if dims[1] is None and dims[2] is None else 0
     if alpha != 1:
-        made = aten.mul__Scalar(made, alpha)
+        product = aten.mul__Scalar(product, alpha)
     if beta == 0:  # nan and infinity in self do not count then
-        return front(made, bdim, size), 0
+        return front(product, bdim, size), 0
     added = self if beta == 1 else aten.mul__Scalar(self, beta)
     shape = logical_shape(self, dims[0])
-    if len(shape) > 2:
-        raise ShapeError(f"addmm: an example's 'self' of shape {list(shape)} has more than 2 dimensions")
-    made = aten.add__Tensor(padded(made, bdim, 2), padded(added, dims[0], 2))
-    return made, 0
+    if len(shape) > ndim:
+        raise ShapeError(f"{name}: an example's 'self' of shape {list(shape)} has more than {ndim} dimensions")
+    return aten.add__Tensor(padded(product, bdim, ndim), padded(added, dims[0], ndim)), 0

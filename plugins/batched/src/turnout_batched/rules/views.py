@@ -171,13 +171,6 @@ def repeat(size: int, dims: Dims, self: Tensor, repeats: Ints) -> tuple[Tensor, 
     return aten.repeat(aten.view(x, (size, *(1,) * lead, *own)), (1, *repeats)), 0
 
 
-def view_dtype(size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
-    x = front(self, dims[0], size)
-    if len(x.array.shape) == 1 and dtype.itemsize != x.dtype.itemsize:
-        raise ShapeError(f"view: a 0-dim tensor has no dimension that could change its length as {dtype.name}")
-    return aten.view__dtype(x, dtype), 0
-
-
 def clone(size: int, dims: Dims, self: Tensor, memory_format: Any) -> tuple[Tensor, int]:
     if memory_format is None or memory_format == "preserve_format":
         return aten.clone(self), dims[0]

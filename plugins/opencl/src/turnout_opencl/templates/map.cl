@@ -61,10 +61,18 @@ T integer_power(T x, T y) {
 #define POWER(x, y) integer_power(x, y)
 #endif
 
+#if !FLOATING
+#define WHOLE_REST(x, y) CHECKED(y, (x) - whole_quotient(x, y) * (y))
+#define OUTSIDE(y) ((ulong)(y) >= sizeof(T) * 8)
+#endif
+
 #define LARGER(x, y) (((x) > (y) || (x) != (x)) ? (x) : (y))
 #define SMALLER(x, y) (((x) < (y) || (x) != (x)) ? (x) : (y))
 
 #define SQRT_HALF ((T)0.7071067811865476)
+#define M_PI_ 3.141592653589793
+#define M_LN2_ 0.6931471805599453
+#define M_LOG2E_ 1.4426950408889634
 #define DENSITY ((T)0.3989422804014327)     /* 1 / sqrt(2 pi) */
 #define TANH_SCALE ((T)0.7978845608028654)  /* sqrt(2 / pi) */
 #define TANH_CUBE ((T)0.044715)             /* Hendrycks and Gimpel 2016, "Gaussian Error Linear Units" */

@@ -53,15 +53,16 @@ __kernel void find(const Call call, __global long *o, __global const S *a, __glo
   if (values) ST(values, at[2], best);
 }
 
-/* Running sums along the inner grid. */
+/* Running sums (op 0) or products (op 1) along the inner grid. */
 __kernel void scan(const Call call, __global S *o, __global const S *a) {
   const long i = get_global_id(0);
   if (i >= call.n) return;
   LOCATE(i)
-  A r = 0;
+  A r = call.op;
   for (long j = 0; j < call.inner_n; j++) {
     LOCATE_INNER(j)
-    r += (A)LD(a, in[1]);
+    const A x = (A)LD(a, in[1]);
+    r = call.op ? r * x : r + x;
     ST(o, in[0], (T)r);
   }
 }

@@ -1,0 +1,50 @@
+"""Rules for linear algebra on stacks of matrices, and for Fourier transforms: batches in front are theirs already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from turnout.generated import operators as aten
+from turnout.shapes.extents import wrap_dim, wrap_dims
+from turnout.tensors import Tensor
+from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, padded
+
+
+@family
+def stacked(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Any, Any]:
+    """Matrices in the last two dims of the first tensor; the others have as many dims in front as it has, or fewer."""
+    ndim = logical_ndim(values[0], dims[0])
+    batches = [front(v, d, size) if isinstance(v, Tensor) else v for v, d in zip(values, dims, strict=True)]
+    if ndim < 2:  # for the operator to refuse: the batch must not become a dim of the matrix
+        return call(*[aten.select__int(v, 0, 0) if isinstance(v, Tensor) else v for v in batches]), None
+    return call(*batches), 0
+
+
+@family
+def solved(call: Any, size: int, dims: Dims, matrix: Tensor, *rest: Any) -> tuple[Any, Any]:
+    """As `stacked`, where the dims in front are broadcast; the last tensor is the right-hand side."""
+    values = (matrix, *rest)
+    ndim = max(logical_ndim(v, d) for v, d in zip(values, dims, strict=True) if isinstance(v, Tensor))
+    if ndim < 2:
+        return stacked(call, size, dims, *values)
+    given = []
+    for v, d in zip(values, dims, strict=True):
+        if isinstance(v, Tensor):  # pivots have one dim less than their matrices
+            v = padded(front(v, d, size), 0, ndim - (logical_ndim(v, d) < logical_ndim(matrix, dims[0])))
+        given.append(v)
+    return call(*given), 0
+
+
+@family
+def fourier(call: Any, size: int, dims: Dims, self: Tensor, over: Sequence[int], *rest: Any) -> tuple[Tensor, int]:
+    """(self, dim[], ...)."""
+    x = front(self, dims[0], size)
+    return call(x, [d + 1 for d in wrap_dims(over, len(x.array.shape) - 1)], *rest), 0
+
+
+def cross(size: int, dims: Dims, self: Tensor, other: Tensor, dim: int) -> tuple[Tensor, int]:
+    ndim = max(logical_ndim(self, dims[0]), logical_ndim(other, dims[1]))
+    d = wrap_dim(dim, ndim) + 1
+    a, b = (padded(front(v, k, size), 0, ndim) for v, k in ((self, dims[0]), (other, dims[1])))
+    return aten.linalg_cross(a, b, dim=d), 0

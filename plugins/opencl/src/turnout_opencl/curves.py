@@ -1,0 +1,138 @@
+"""Element-wise kernels of the program `curves` and a few beside them: rarer functions, activations, special values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from turnout.dtypes import FLOAT
+from turnout.native.wrappers import Row
+from turnout_opencl.arrays import ClArray
+from turnout_opencl.backend import copy
+from turnout_opencl.pointwise import binary, clamp, divided, run_map, sign, test_one, unary
+
+_LARGEST_BFLOAT16 = 3.3895313892515355e38
+
+
+def between_numbers(name: str) -> Any:
+    """Of integers the case `name` of the program `map`, of floats fmax or fmin, which leave NaN out."""
+
+    def kernel(self: Any, other: Any, out: ClArray) -> None:
+        floats = {"maximum": "fmax", "minimum": "fmin"}
+        run_map(floats[name] if out.dtype.category == FLOAT else name, out, self, other)
+
+    return kernel
+
+
+def with_number(name: str) -> Any:
+    """A function with one parameter."""
+
+    def kernel(self: ClArray, number: Any, out: ClArray) -> None:
+        run_map(name, out, self, w=number)
+
+    return kernel
+
+
+def clamp_min(self: ClArray, min: Any, out: ClArray) -> None:
+    """From below."""
+    clamp(self, min, None, out)
+
+
+def clamp_max(self: ClArray, max: Any, out: ClArray) -> None:
+    """From above."""
+    clamp(self, None, max, out)
+
+
+def lerp(self: ClArray, end: ClArray, weight: ClArray, out: ClArray) -> None:
+    """With a weight for each element."""
+    run_map("lerp_by", out, self, end, weight)
+
+
+def addcdiv(self: ClArray, tensor1: ClArray, tensor2: ClArray, value: Any, out: ClArray) -> None:
+    """self + value * tensor1 / tensor2."""
+    run_map("addcdiv", out, self, tensor1, tensor2, value)
+
+
+def nan_to_num(self: ClArray, nan: float | None, posinf: float | None, neginf: float | None, out: ClArray) -> None:
+    """Numbers in place of NaN and the infinities: 0 and the dtype's largest ones if they are not given."""
+    if out.dtype.category != FLOAT:
+        copy(out, self)
+        return
+    name = out.dtype.name
+    limit = _LARGEST_BFLOAT16 if name == "bfloat16" else float(np.finfo(name).max)
+    high, low = limit if posinf is None else posinf, -limit if neginf is None else neginf
+    run_map("nan_to_num", out, self, 0.0 if nan is None else nan, high, low)
+
+
+def sgn(self: ClArray, out: ClArray) -> None:
+    """Of real numbers the sign."""
+    sign(self, out)
+
+
+def elu(self: ClArray, alpha: Any, scale: Any, input_scale: Any, out: ClArray) -> None:
+    """x * scale above 0, (exp(x * input_scale) - 1) * alpha * scale below."""
+    run_map("elu", out, self, alpha * scale, input_scale, scale)
+
+
+def softplus(self: ClArray, beta: Any, threshold: Any, out: ClArray) -> None:
+    """log(1 + exp(x * beta)) / beta; x above the threshold."""
+    run_map("softplus", out, self, beta, None, threshold)
+
+
+def threshold(self: ClArray, threshold: Any, value: Any, out: ClArray) -> None:
+    """`value` where x is at most the threshold."""
+    run_map("threshold", out, self, value, None, threshold)
+
+
+def glu(self: ClArray, dim: int, out: ClArray) -> None:
+    """The first half of a dim times the sigmoid of the second."""
+    d = dim % len(self.shape)
+    first, second = (self.view(out.shape, self.strides, i * out.shape[d] * self.strides[d]) for i in range(2))
+    run_map("glu", out, first, second)
+
+
+def square(self: ClArray, out: ClArray) -> None:
+    """x * x."""
+    run_map("square", out, self)
+
+
+def _row(kernel: Any) -> Row:
+    return Row(kernel, pointwise=True)
+
+
+# fmt: off
+KERNELS = {
+    **{f"{name}.out": _row(unary(name)) for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2", "log10", "deg2rad",
+        "rad2deg", "sinc", "erfc", "silu", "mish", "hardsigmoid", "hardswish",
+    )},
+    "frac.out":             _row(unary("frac")),
+    "special_entr.out":     _row(unary("entropy")),
+    "square.out":           _row(square),
+    "sgn.out":              _row(sgn),
+    "conj_physical.out":    _row(lambda self, out: copy(out, self)),
+    **{f"{name}.out": _row(test_one(name)) for name in ("isinf", "isposinf", "isneginf", "signbit")},
+    **{f"{name}.out": _row(binary(name)) for name in ("copysign", "hypot", "heaviside", "logaddexp", "logaddexp2")},
+    "xlogy.OutTensor":      _row(binary("xlogy")),
+    "special_xlog1py.out":  _row(binary("xlog1py")),
+    "fmax.out":             _row(between_numbers("maximum")),
+    "fmin.out":             _row(between_numbers("minimum")),
+    "fmod.Tensor_out":      _row(divided("fmod")),
+    "bitwise_left_shift.Tensor_out":  _row(binary("left_shift")),
+    "bitwise_right_shift.Tensor_out": _row(binary("right_shift")),
+    "clamp_min.Tensor_out": _row(clamp_min),
+    "clamp_max.Tensor_out": _row(clamp_max),
+    "lerp.Tensor_out":      _row(lerp),
+    "addcdiv.out":          _row(addcdiv),
+    "nan_to_num.out":       _row(nan_to_num),
+    "elu.out":              _row(elu),
+    "leaky_relu.out":       _row(with_number("leaky_relu")),
+    "hardtanh.out":         _row(clamp),
+    "hardshrink.out":       _row(with_number("hardshrink")),
+    "softshrink.out":       _row(with_number("softshrink")),
+    "softplus.out":         _row(softplus),
+    "threshold.out":        _row(threshold),
+    "glu.out":              Row(glu),
+}
+# fmt: on

@@ -1,0 +1,166 @@
+"""Whether Turnout's gradients are PyTorch's, for all samples of an OpInfo: first order, and second order where PyTorch has it.
+
+Both sides get the same tensors and the same gradients of the outputs. No gradient and zeros are the same answer.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+
+import turnout
+from op_db import judging
+from op_db.bridge import Missing, Redirect, array_of, find, here, stand, tensor_here
+
+
+def first(info: Any, dtype: torch.dtype) -> str | None:
+    """The first difference between gradients."""
+    return _over_samples(info, dtype, 1)
+
+
+def second(info: Any, dtype: torch.dtype) -> str | None:
+    """The first difference between gradients of gradients."""
+    return _over_samples(info, dtype, 2) if info.supports_gradgrad else None
+
+
+def _over_samples(info: Any, dtype: torch.dtype, order: int) -> str | None:
+    for number, sample in enumerate(judging.samples(info, dtype, requires_grad=True)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                theirs = _Theirs(info, sample)
+                expected = theirs.gradients(order)
+            except Exception:  # noqa: BLE001 - a sample that PyTorch itself refuses says nothing here
+                continue
+            if not expected:
+                continue
+            try:
+                found = _Ours(info, sample, theirs.differentiable).gradients(order)
+            except Missing as error:
+                return f"missing {error}"
+            except Exception as error:  # noqa: BLE001 - whatever it raises is the verdict
+                return f"sample {number} {judging._brief(sample)}: raises {judging._error(error)}"
+        for position, (e, f) in enumerate(zip(expected, found, strict=True)):
+            difference = _compare(info, e, f)
+            if difference:
+                return f"sample {number} {judging._brief(sample)}: gradient {position}: {difference}"
+    return None
+
+
+def _tensors(value: Any) -> list[Any]:
+    """All tensors inside a value, in order."""
+    if isinstance(value, torch.Tensor | turnout.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for v in value for t in _tensors(v)] if isinstance(value, tuple | list) else []
+
+
+def _cotangent(shape: Any, dtype: torch.dtype, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(tuple(shape), dtype=dtype, generator=generator)
+
+
+class _Theirs:
+    """PyTorch's side of a sample."""
+
+    def __init__(self, info: Any, sample: Any) -> None:
+        values = (sample.input, *sample.args), sample.kwargs
+        self.leaves = [t for t in _tensors(values) if t.requires_grad]
+        torch.manual_seed(0)
+        result = info.op(sample.input, *sample.args, **sample.kwargs)
+        if sample.output_process_fn_grad is not None:
+            result = sample.output_process_fn_grad(result)
+        outputs = _tensors(result)
+        self.differentiable = [i for i, t in enumerate(outputs) if t.requires_grad]
+        self.outputs = [outputs[i] for i in self.differentiable]
+
+    def gradients(self, order: int) -> list[torch.Tensor | None]:
+        if not self.outputs or not self.leaves:
+            return []
+        given = [_cotangent(o.shape, o.dtype, i) for i, o in enumerate(self.outputs)]
+        if order == 1:
+            return list(torch.autograd.grad(self.outputs, self.leaves, given, allow_unused=True))
+        for g in given:
+            g.requires_grad_()
+        made = torch.autograd.grad(self.outputs, self.leaves, given, allow_unused=True, create_graph=True)
+        again = [g for g in made if g is not None and g.requires_grad]
+        if not again:
+            return []
+        weights = [
+            _cotangent(g.shape, g.dtype, 100 + i) for i, g in enumerate(made) if g is not None and g.requires_grad
+        ]
+        return list(torch.autograd.grad(again, [*self.leaves, *given], weights, allow_unused=True))
+
+
+class _Ours:
+    """Turnout's side: the same leaves, and the outputs that are differentiable in PyTorch."""
+
+    def __init__(self, info: Any, sample: Any, differentiable: list[int]) -> None:
+        known: dict[int, Any] = {}
+
+        def brought(value: Any) -> Any:
+            """Turnout's tensor for each of PyTorch's, one where one is given twice."""
+            if isinstance(value, torch.Tensor):
+                if id(value) not in known:
+                    known[id(value)] = tensor_here(value, "cpu")
+                return known[id(value)]
+            if type(value) in (tuple, list):
+                return type(value)(brought(v) for v in value)
+            if isinstance(value, dict):
+                return {k: brought(v) for k, v in value.items()}
+            return value
+
+        args, kwargs = brought((sample.input, *sample.args)), brought(sample.kwargs)
+        self.leaves = [t for t in _tensors((args, kwargs)) if t.requires_grad]
+        function = find(info.op)
+        if function is not None and sample.output_process_fn_grad is None:
+            result = function(*here(args), **here(kwargs))
+        else:
+            with Redirect("cpu"):
+                result = info.op(*stand(args), **stand(kwargs))
+                if sample.output_process_fn_grad is not None:
+                    result = sample.output_process_fn_grad(result)
+            result = here(result)
+        outputs = _tensors(result)
+        self.outputs = [outputs[i] for i in differentiable]
+
+    def gradients(self, order: int) -> list[Any]:
+        grad = turnout.autograd.grad
+        given = [
+            tensor_here(_cotangent(o.shape, getattr(torch, o.dtype.name), i), "cpu") for i, o in enumerate(self.outputs)
+        ]
+        if order == 1:
+            return list(grad(self.outputs, self.leaves, given, allow_unused=True))
+        for g in given:
+            g.requires_grad_()
+        made = grad(self.outputs, self.leaves, given, allow_unused=True, create_graph=True)
+        again = [g for g in made if g is not None and g.requires_grad]
+        weights = [
+            tensor_here(_cotangent(g.shape, getattr(torch, g.dtype.name), 100 + i), "cpu")
+            for i, g in enumerate(made)
+            if g is not None and g.requires_grad
+        ]
+        return list(grad(again, [*self.leaves, *given], weights, allow_unused=True))
+
+
+def _compare(info: Any, expected: torch.Tensor | None, found: Any) -> str | None:
+    if expected is None and found is None:
+        return None
+    if expected is None:
+        return None if not array_of(found).any() else "expected none"
+    if found is None:
+        return None if not expected.any() else f"there is none, expected one of shape {tuple(expected.shape)}"
+    if tuple(expected.shape) != tuple(found.shape) or str(expected.dtype)[6:] != found.dtype.name:
+        return f"expected {expected.dtype} {tuple(expected.shape)}, got {found.dtype} {tuple(found.shape)}"
+    rtol, atol = judging.tolerance(info, expected.dtype)
+    try:
+        torch.testing.assert_close(
+            array_of(found), expected.detach().resolve_conj().resolve_neg().contiguous(), equal_nan=True,
+            rtol=max(rtol, 1e-6), atol=max(atol, 1e-6),
+        )  # fmt: skip
+    except AssertionError as error:
+        return " ".join(str(error).split())
+    return None

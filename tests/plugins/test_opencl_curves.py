@@ -1,0 +1,115 @@
+"""Element-wise kernels of opencl at special values: infinities, NaN, signed zeros, large and small numbers, against cpu."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import turnout
+from turnout import hosting
+from turnout.dtypes import dtype_named
+from turnout.registry import REGISTRY
+
+SPECIAL = [
+    -math.inf,
+    -3e4,
+    -60.0,
+    -2.5,
+    -1.0,
+    -0.5,
+    -1e-3,
+    -0.0,
+    0.0,
+    1e-3,
+    0.5,
+    1.0,
+    2.5,
+    60.0,
+    3e4,
+    math.inf,
+    math.nan,
+]
+# fmt: off
+ONE = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan", "exp2", "log2", "log10", "deg2rad", "rad2deg",
+    "sinc", "erfc", "silu", "mish", "hardsigmoid", "hardswish", "frac", "special_entr", "square", "sgn", "conj_physical", "isinf",
+    "isposinf", "isneginf", "signbit", "nan_to_num", "elu", "leaky_relu", "hardtanh", "hardshrink", "softshrink", "softplus",
+)
+# fmt: on
+TWO = [
+    "copysign.Tensor",
+    "hypot",
+    "heaviside",
+    "logaddexp",
+    "logaddexp2",
+    "xlogy.Tensor",
+    "special_xlog1py",
+    "fmax",
+    "fmin",
+]
+# sinc, tan and frac of large numbers lose what the argument's spacing loses; infinities give NaN in all of them.
+PERIODIC = {"sinc", "tan"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_a_driver(need_device: Callable[[str], None]) -> None:
+    need_device("opencl")
+
+
+def agree(name: str, args: tuple[turnout.Tensor, ...]) -> None:
+    op = REGISTRY.find(f"aten::{name}")
+    hosting.reset_calls()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = op(*args)
+    found = op(*[a.to("opencl") for a in args])
+    assert hosting.calls() == {}
+    assert found.dtype is expected.dtype
+    tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float64": 1e-12}.get(args[0].dtype.name, 2e-6)
+    got, want = as_double(found), as_double(expected)
+    assert np.allclose(got, want, rtol=tolerance, atol=tolerance, equal_nan=True), list(
+        zip(*[as_double(a).tolist() for a in args], got.tolist(), want.tolist(), strict=True)
+    )
+
+
+def as_double(x: turnout.Tensor) -> Any:
+    return x.cpu().double().numpy().reshape(-1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", ONE)
+def test_a_function_of_one_argument_at_special_values(name: str, dtype: str) -> None:
+    values = [v for v in SPECIAL if name not in PERIODIC or not math.isfinite(v) or abs(v) < 10]
+    agree(name, (turnout.tensor(values, dtype=dtype_named(dtype)),))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", TWO)
+def test_a_function_of_two_arguments_at_special_values(name: str, dtype: str) -> None:
+    x = turnout.tensor(SPECIAL, dtype=dtype_named(dtype))
+    n = len(SPECIAL)
+    agree(name, (x.reshape(n, 1).expand(n, n).contiguous(), x.expand(n, n).contiguous()))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+def test_integers_are_divided_shifted_and_compared_as_on_cpu(dtype: str) -> None:
+    low = 0 if dtype == "uint8" else -9
+    x = turnout.tensor([low, low + 1, 3, 7, 100], dtype=dtype_named(dtype))
+    y = turnout.tensor([2, 3, 1, 7, 8], dtype=dtype_named(dtype))
+    for name in (
+        "fmod.Tensor",
+        "heaviside",
+        "fmax",
+        "fmin",
+        "bitwise_left_shift.Tensor",
+        "bitwise_right_shift.Tensor",
+        "square",
+    ):
+        agree(name, (x,) if name == "square" else (x, y))
+    with pytest.raises(turnout.errors.ArgumentError):
+        x.to("opencl").fmod(0)

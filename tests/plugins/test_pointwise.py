@@ -1,0 +1,174 @@
+"""Pointwise operators, where the table of cases does not say it all: errors, aliases, activations, conversions, formats."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import turnout
+from turnout.errors import AliasError, ArgumentError, DTypeError, ShapeError
+from turnout.nn import functional as F
+
+X = turnout.tensor([1.5, -0.5, 2.0])
+WHOLE = turnout.tensor([1, 2])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: WHOLE - True,
+        lambda: True - WHOLE,
+        lambda: X - True,
+        lambda: turnout.rsub(WHOLE, True),
+        lambda: WHOLE.clone().sub_(True),
+    ],
+)
+def test_a_bool_is_no_operand_of_a_subtraction(call):
+    with pytest.raises(DTypeError) as caught:
+        call()
+    assert str(caught.value) == (
+        "subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask"
+    )
+
+
+def test_a_bool_alpha_is_for_bools():
+    with pytest.raises(DTypeError) as caught:
+        turnout.add(WHOLE, WHOLE, alpha=True)
+    assert str(caught.value) == "a bool alpha needs a bool result, this one is int64"
+    mask = turnout.tensor([True, False])
+    assert turnout.add(mask, mask, alpha=True).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: F.hardtanh(X, 1, 0), ArgumentError, "hardtanh: min_val must not be above max_val, got 1 and 0"),
+        (lambda: F.softshrink(X, -1), ArgumentError, "softshrink: lambd must not be negative, got -1"),
+        (lambda: F.celu(X, 0), ArgumentError, "celu: alpha must not be 0"),
+        (lambda: F.rrelu(X, 0.5, 0.1), ArgumentError, "rrelu: lower must not be above upper, got 0.5 and 0.1"),
+        (lambda: F.glu(X), ShapeError, "glu: the length along dim -1 must be even, got 3 of shape [3]"),
+        (
+            lambda: F.prelu(turnout.ones(2, 3), turnout.ones(2)),
+            ShapeError,
+            "prelu: 2 slopes for 3 channels of a tensor of shape [2, 3]",
+        ),
+        (lambda: turnout.polygamma(-1, X), ArgumentError, "polygamma: n must not be negative, got -1"),
+        (lambda: turnout.mvlgamma(X, 0), ArgumentError, "mvlgamma: p must be at least 1, got 0"),
+        (
+            lambda: turnout.heaviside(X, X.double()),
+            DTypeError,
+            "heaviside: self and values must have one dtype, got float32 and float64",
+        ),
+        (
+            lambda: turnout.addcdiv(WHOLE, WHOLE, WHOLE),
+            DTypeError,
+            "addcdiv: tensor1 and tensor2 are integers; divide with div and its rounding_mode instead",
+        ),
+        (
+            lambda: turnout.isclose(X, X, rtol=-1),
+            ArgumentError,
+            "isclose: rtol and atol must not be negative, got -1.0 and 1e-08",
+        ),
+        (
+            lambda: turnout.equal(X, WHOLE),
+            DTypeError,
+            "equal: self and other must have one dtype, got float32 and int64",
+        ),
+        (lambda: turnout.imag(X), DTypeError, "imag is defined for complex tensors, this one is float32"),
+        (
+            lambda: turnout.view_as_complex(X),
+            ShapeError,
+            "view_as_complex: the last dim must have length 2, got shape [3]",
+        ),
+        (
+            lambda: turnout.tensor([1 + 1j]).abs_(),
+            DTypeError,
+            "aten::abs_: the result is real; a complex tensor does not become real in place",
+        ),
+        (
+            lambda: turnout.complex(X.half(), X.half()),
+            DTypeError,
+            "real must be a float32 or float64 tensor, got float16",
+        ),
+        (lambda: X.contiguous(memory_format="channels_last"), turnout.TurnoutError,
+         "channels_last is for 4 dimensions, this shape is [3]"),
+    ],
+)  # fmt: skip
+def test_the_error_says_what_is_wrong(call, kind, text):
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == text
+
+
+def test_closeness_and_equality_are_answered_with_a_bool():
+    near = X + 1e-7
+    assert turnout.allclose(X, near) is True
+    assert turnout.allclose(X, near, rtol=0.0, atol=0.0) is False
+    assert turnout.equal(X, X.clone()) is True
+    assert turnout.equal(X, X[:2]) is False
+    nothing = turnout.tensor([math.nan])
+    assert (turnout.allclose(nothing, nothing), turnout.allclose(nothing, nothing, equal_nan=True)) == (False, True)
+
+
+def test_an_alias_is_the_operator_that_it_stands_for():
+    out = turnout.empty(3)
+    assert turnout.multiply(X, 2).tolist() == (X * 2).tolist()
+    assert turnout.multiply(X, X, out=out) is out
+    assert X.clone().arctan_().tolist() == X.atan().tolist()
+    assert turnout.special.expit(X).tolist() == X.sigmoid().tolist()
+    leaf = X.clone().requires_grad_()
+    turnout.true_divide(leaf, 4).sum().backward()
+    assert leaf.grad.tolist() == [0.25, 0.25, 0.25]
+
+
+def test_activations_write_into_the_tensor_where_they_are_told_to():
+    for name in ("relu", "relu6", "elu", "selu", "celu", "leaky_relu", "hardtanh", "hardsigmoid", "silu", "mish"):
+        x = X.clone()
+        assert getattr(F, name)(x, inplace=True) is x
+        assert x.tolist() == getattr(F, name)(X).tolist()
+    x = X.clone()
+    assert F.threshold(x, 0.0, 7.0, inplace=True).tolist() == x.tolist() == [1.5, 7.0, 2.0]
+
+
+def test_rrelu_draws_its_slopes_from_the_limits_while_training():
+    x = turnout.full((1000,), -1.0)
+    turnout.manual_seed(0)
+    slopes = -F.rrelu(x, 0.2, 0.4, training=True)
+    assert 0.2 <= float(slopes.min()) < 0.21
+    assert 0.39 < float(slopes.max()) < 0.4
+    turnout.manual_seed(0)
+    assert F.rrelu(x.clone(), 0.2, 0.4, training=True, inplace=True).tolist() == (-slopes).tolist()
+    assert F.rrelu(x[:1], 0.2, 0.4).tolist() == turnout.tensor([-0.3]).tolist()
+
+
+def test_a_conversion_by_name_is_of_that_dtype():
+    names = ("byte", "char", "short", "int", "long", "half", "bfloat16", "float", "double", "cfloat", "cdouble", "bool")
+    found = [getattr(X, name)().dtype.name for name in names]
+    assert found == [
+        "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64",
+        "complex128", "bool",
+    ]  # fmt: skip
+
+
+def test_channels_last_is_a_layout():
+    x = turnout.arange(24).reshape(1, 2, 3, 4)
+    last = x.contiguous(memory_format="channels_last")
+    assert last.stride() == (24, 1, 8, 2)
+    assert last.tolist() == x.tolist()
+    assert last.contiguous(memory_format="channels_last") is last
+    assert last.to(turnout.float32).stride() == (24, 1, 8, 2)
+    assert turnout.empty(1, 2, 3, 4, 5, memory_format="channels_last_3d").stride() == (120, 1, 40, 10, 2)
+    assert last.float(memory_format="contiguous_format").is_contiguous()
+
+
+def test_parts_of_a_complex_tensor_have_its_gradient():
+    z = turnout.tensor([3 + 4j]).requires_grad_()
+    (z.real * 2 + z.imag * 5).sum().backward()
+    assert z.grad.tolist() == [2 + 5j]
+    assert (X.real is X, X.conj() is X) == (True, True)
+
+
+def test_an_output_that_overlaps_itself_is_refused():
+    with pytest.raises(AliasError):
+        turnout.special.erfcx(X, out=turnout.ones(1).expand(3))

@@ -1,0 +1,208 @@
+"""Views on cpu: in-place ones, those of another dtype, memory formats, lists of outputs, functions of tensors one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout.errors import AliasError, ArgumentError, DimError, DTypeError, ShapeError
+
+
+def leaf() -> turnout.Tensor:
+    return turnout.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=turnout.float64).requires_grad_()
+
+
+# ---- a tensor that becomes another view of its memory
+
+
+def test_the_gradient_goes_back_through_an_in_place_view() -> None:
+    x = leaf()
+    y = x * 2
+    y.t_().unsqueeze_(0)
+    assert y.shape == (1, 3, 2)
+    (y * turnout.arange(6.0, dtype=turnout.float64).reshape(1, 3, 2)).sum().backward()
+    assert x.grad.tolist() == [[0, 4, 8], [2, 6, 10]]
+
+
+def test_a_view_of_what_has_turned_since_still_writes_where_it_was() -> None:
+    x = leaf()
+    base = x * 2
+    row = base[0]
+    base.t_()
+    row.mul_(3)
+    base.sum().backward()
+    assert x.grad.tolist() == [[6, 6, 6], [2, 2, 2]]
+
+
+def test_a_view_that_turns_stays_a_view_of_its_base() -> None:
+    x = leaf()
+    base = x * 2
+    column = base[:, :1]
+    column.squeeze_(1)
+    column.mul_(3)
+    base.sum().backward()
+    assert x.grad.tolist() == [[6, 2, 2], [6, 2, 2]]
+
+
+def test_a_leaf_that_requires_a_gradient_turns_only_without_recording() -> None:
+    x = leaf()
+    with pytest.raises(AliasError, match="t_: self is a leaf that requires a gradient"):
+        x.t_()
+    with turnout.no_grad():
+        x.t_()
+    assert x.shape == (3, 2)
+
+
+def test_a_turn_is_a_write_to_saved_tensors() -> None:
+    x = turnout.ones(2, 3)
+    alias = x.detach()
+    x.transpose_(0, 1)
+    assert (x._version, alias._version) == (1, 1)
+    assert alias.shape == (2, 3)
+
+
+def test_detach_forgets_the_history_in_place() -> None:
+    y = leaf() * 2
+    assert y.detach_() is y
+    assert y.is_leaf
+    assert not y.requires_grad
+    with pytest.raises(AliasError) as caught:
+        (leaf() * 2)[0].detach_()
+    assert str(caught.value) == (
+        "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
+    )
+
+
+def test_in_place_views_under_vmap_turn_each_example() -> None:
+    x = turnout.arange(12.0).reshape(2, 2, 3)
+    assert turnout.vmap(lambda e: e.clone().t_())(x).tolist() == x.transpose(1, 2).tolist()
+
+
+# ---- another dtype
+
+
+def test_a_view_of_another_dtype_shares_memory_and_version() -> None:
+    x = turnout.tensor([1.0, 2.0])
+    bits = x.view(turnout.int32)
+    assert bits.tolist() == [0x3F800000, 0x40000000]
+    bits.zero_()
+    assert x.tolist() == [0.0, 0.0]
+    assert x._version == bits._version == 1
+    assert bits[1:].is_alias_of(x)
+    x[1] = 1.0
+    assert bits[1:].tolist() == [0x3F800000]
+
+
+def test_smaller_and_larger_elements_change_the_last_length() -> None:
+    x = turnout.arange(6, dtype=turnout.int16).reshape(2, 3)
+    assert x.view(turnout.uint8).shape == (2, 6)
+    assert x.view(turnout.uint8)[:, 2:].view(turnout.int16).tolist() == [[1, 2], [4, 5]]
+    assert turnout.tensor([1.0, 2.0, 3.0, 4.0]).view(turnout.complex64).tolist() == [1 + 2j, 3 + 4j]
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: turnout.tensor(1.0), "a 0-dim tensor has no dimension that could change its length"),
+        (lambda: turnout.ones(4, 2).t(), "the last stride must be 1, got 2; make the tensor contiguous"),
+        (lambda: turnout.ones(3), "the last length, the offset and the other strides must be multiples of 2"),
+        (lambda: turnout.ones(5)[1:], "got shape [4], offset 1, strides [1]"),
+    ],
+)
+def test_a_view_that_would_cut_elements_is_refused(make, text) -> None:
+    with pytest.raises(ShapeError) as caught:
+        make().view(turnout.float64)
+    assert text in str(caught.value)
+
+
+# ---- memory formats
+
+
+def test_channels_last_is_kept_made_and_recognised() -> None:
+    x = turnout.arange(24.0).reshape(1, 2, 3, 4)
+    y = x.contiguous(memory_format=turnout.channels_last)
+    assert y.stride() == (24, 1, 8, 2)
+    assert y.is_contiguous(memory_format=turnout.channels_last)
+    assert not y.is_contiguous()
+    assert y.clone().stride() == y.stride()
+    assert y.tolist() == x.tolist()
+    assert turnout.empty(2, 3, 4, 5, 6, memory_format=turnout.channels_last_3d).stride() == (360, 1, 90, 18, 3)
+    assert turnout.empty_permuted((2, 3, 4), (2, 0, 1)).stride() == (3, 1, 6)
+    with pytest.raises(turnout.TurnoutError, match="channels_last is for 4 dimensions"):
+        turnout.empty(2, 3, memory_format=turnout.channels_last)
+
+
+# ---- lists of outputs, tensors one by one
+
+
+def test_an_out_list_gets_each_part() -> None:
+    x = turnout.arange(6.0)
+    outs = [turnout.empty(0), turnout.empty(2)]
+    assert turnout.ops.aten.split_with_sizes_copy.out(x, [4, 2], out=outs) is None
+    assert [o.tolist() for o in outs] == [[0, 1, 2, 3], [4, 5]]
+
+
+def test_functions_of_tensors_take_them_one_by_one_or_as_a_list() -> None:
+    a, b = turnout.arange(2), turnout.arange(3)
+    for grids in (turnout.meshgrid(a, b, indexing="xy"), turnout.meshgrid([a, b], indexing="xy")):
+        assert [g.tolist() for g in grids] == [[[0, 1]] * 3, [[0, 0], [1, 1], [2, 2]]]
+    assert turnout.broadcast_shapes((2, 1), 3, ()) == (2, 3)
+    assert [t.shape for t in turnout.broadcast_tensors(a.reshape(2, 1), b)] == [(2, 3), (2, 3)]
+    assert turnout.atleast_2d(a).shape == (1, 2)
+    assert [t.shape for t in turnout.atleast_3d(a, b)] == [(1, 2, 1), (1, 3, 1)]
+    assert turnout.cartesian_prod(a, b).shape == (6, 2)
+    assert turnout.block_diag(a, b).shape == (2, 5)
+    assert [t.tolist() for t in turnout.unravel_index(turnout.tensor([5, 0]), (2, 3))] == [[1, 0], [2, 0]]
+    with pytest.raises(ShapeError, match=r"unravel_index: a place is outside of shape \[2, 3\]"):
+        turnout.unravel_index(turnout.tensor([6]), (2, 3))
+    with pytest.raises(ShapeError, match="meshgrid: needs at least one tensor"):
+        turnout.meshgrid()
+
+
+def test_an_empty_list_of_tensors_is_named() -> None:
+    for _ in range(2):
+        with pytest.raises(ArgumentError) as caught:
+            turnout.cat([])
+    assert str(caught.value) == "aten::cat: argument 'tensors' needs at least one tensor, got an empty list"
+
+
+# ---- facts and writes by index
+
+
+def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
+    x = turnout.ones(2, 3)
+    aten = turnout.ops.aten
+    assert (aten.sym_size.int(x, -1), aten.sym_stride.int(x, 0), aten.sym_numel(x)) == (3, 3, 6)
+    assert turnout.is_floating_point(x)
+    assert not turnout.is_complex(x)
+    assert turnout.is_same_size(x, turnout.zeros(2, 3))
+    assert not turnout.is_same_size(x, x.t())
+    assert turnout.is_nonzero(turnout.tensor([2]))
+    assert not turnout.is_nonzero(turnout.tensor(0.0))
+    assert x.int().is_signed()
+    assert not x.byte().is_signed()
+    assert (x.itemsize, x.nbytes, x.ndimension()) == (4, 24, 2)
+    with pytest.raises(ShapeError, match=r"is_nonzero: a tensor of shape \[2, 3\] has no one value"):
+        turnout.is_nonzero(x)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda x, i: x.index_copy(0, i, x.double()), DTypeError, "index_copy: 'source' must have dtype float32, got float64"),
+        (lambda x, i: x.put(i, turnout.ones(3)), ShapeError, "put: 'index' has 2 elements, 'source' 3"),
+        (lambda x, i: x.take(turnout.tensor([9])), IndexError, "index 9 is out of bounds"),
+        (lambda x, i: x.scatter_reduce(0, i, x[:2], "median"), ShapeError, "reduce must be one of sum, prod, mean, amax, amin"),
+        (lambda x, i: x.gather(0, turnout.tensor([4])), DimError, "gather: index 4 is out of bounds for a dimension of size 3"),
+        (lambda x, i: x.masked_scatter(x > 0, turnout.ones(1)), ShapeError, "'source' has fewer elements than 'mask' has true ones: 1"),
+        (lambda x, i: x.expand(2, 3).index_fill_(0, i, 1), AliasError, "cannot write into an expanded tensor"),
+        (lambda x, i: x.roll(1, 4), DimError, "dim 4 is out of range for a tensor of 1 dimensions"),
+    ],
+)  # fmt: skip
+def test_writes_that_do_not_fit_say_why(call, kind, text) -> None:
+    x = turnout.tensor([1.0, 2.0, 3.0])
+    before = x.tolist()
+    with pytest.raises(kind) as caught:
+        call(x, turnout.tensor([0, 1]))
+    assert text in str(caught.value)
+    assert x.tolist() == before
