@@ -16,7 +16,7 @@ EXTRAS_core := [yaml]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
-TOOLS  := hypothesis mypy pytest pytest-xdist ruff types-PyYAML
+TOOLS  := array-api-strict hypothesis mypy pytest pytest-xdist ruff types-PyYAML
 
 .PHONY: help setup demo test bench oracle lint format wheels codegen codegen-check freeze clean
 .DELETE_ON_ERROR:

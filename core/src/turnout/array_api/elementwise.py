@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.array_api.promotion import as_array, common, pair
-from turnout.dtypes import COMPLEX
+from turnout.dtypes import COMPLEX, INT
 from turnout.errors import DTypeError
 from turnout.generated import functions as fn
 from turnout.tensors import Tensor
@@ -70,7 +70,6 @@ negative = _unary("negative")
 positive = _unary("positive")
 real = _unary("real")
 reciprocal = _unary("reciprocal")
-sign = _unary("sign", "sgn")
 signbit = _unary("signbit")
 sin = _unary("sin")
 sinh = _unary("sinh")
@@ -115,6 +114,12 @@ def round(x: Tensor, /) -> Tensor:
     if x.dtype.category != COMPLEX:
         return fn.round(x)
     return fn.complex(fn.round(fn.real(x)), fn.round(fn.imag(x)))
+
+
+def sign(x: Tensor, /) -> Tensor:
+    """-1, 0 or 1 as the elements are negative, 0 or positive, x / abs(x) for complex ones; NaN for NaN, not 0 as in `sgn`."""
+    found = fn.sgn(x)
+    return found if x.dtype.category <= INT else fn.where(fn.isnan(x), x, found)
 
 
 def clip(x: Tensor, /, min: Real | None = None, max: Real | None = None) -> Tensor:

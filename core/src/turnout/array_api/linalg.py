@@ -50,8 +50,11 @@ def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
 
 
 def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Cross products of vectors of length 3 along an axis; the other axes broadcast."""
-    return operators.cross(*pair("cross", x1, x2), dim=axis)
+    """Cross products of vectors of length 3 along an axis, counted from the end; the other axes broadcast."""
+    left, right = pair("cross", x1, x2)
+    ndim = max(left.ndim, right.ndim)
+    left, right = [fn.reshape(each, (1,) * (ndim - each.ndim) + tuple(each.shape)) for each in (left, right)]
+    return operators.cross(left, right, dim=axis)
 
 
 def det(x: Tensor, /) -> Tensor:

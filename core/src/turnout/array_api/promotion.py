@@ -28,14 +28,16 @@ def promote(a: DType, b: DType) -> DType:
     """
     if a.category != INT or b.category != INT or a is b:
         return promote_types(a, b)
-    low, high = (a, b) if a.itemsize <= b.itemsize else (b, a)
-    if low.is_signed == high.is_signed or (high.is_signed and high.itemsize > low.itemsize):
-        return high
-    if high is uint64:
+    if a.is_signed == b.is_signed:
+        return a if a.itemsize > b.itemsize else b
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if signed.itemsize > unsigned.itemsize:
+        return signed
+    if unsigned is uint64:
         raise DTypeError(
             f"{a.name} and {b.name} have no common dtype in the array API standard; convert one with astype"
         )
-    return DTYPES[f"int{16 * high.itemsize}"]
+    return DTYPES[f"int{16 * unsigned.itemsize}"]
 
 
 def number_dtype(value: Number, dtype: DType) -> DType:
