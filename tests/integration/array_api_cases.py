@@ -55,7 +55,7 @@ minimum  f,g i,2 odd,0.0      equal f,g i,i0 z,w b,b z,0 b,True  not_equal f,g o
 less     f,g i,2 odd,0.0      less_equal f,g u8,i8               greater f,g 2,i      greater_equal f,g i,i0
 logical_and b,b b,True        logical_or b,b b,False             logical_xor b,b
 bitwise_and i,3 b,b u8,u16    bitwise_or i,j b,False u32,1       bitwise_xor i,j b,b  bitwise_left_shift i,2 j,j u8,1
-bitwise_right_shift i,1 u16,u16
+bitwise_right_shift i,1 u16,u16 u8,u8
 """
 
 
