@@ -66,4 +66,5 @@ class iinfo:
         self.min = -self.max - 1 if dtype.is_signed else 0
 
     def __repr__(self) -> str:
+        # differs from torch: the limits in full, which torch rounds to 6 digits.
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype.name})"
