@@ -17,7 +17,8 @@ from turnout.registry import REGISTRY
 GRID = [pytest.param(case, dtype, id=f"{case.op}-{dtype}") for case in CASES for dtype in case.dtypes]
 # Their results' shapes depend on values.
 DATA_DEPENDENT = {
-    "nonzero", "nonzero_numpy", "argwhere", "bincount", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "one_hot", "index.Tensor", "narrow.Tensor", "repeat_interleave.Tensor",
+    "nonzero", "nonzero_numpy", "argwhere", "bincount", "_unique2", "unique_dim", "unique_consecutive", "masked_select",
+    "one_hot", "index.Tensor", "narrow.Tensor", "repeat_interleave.Tensor",
     "tensor_split.tensor_indices_or_sections", "linalg_lstsq",
 }  # fmt: skip
 

@@ -17,7 +17,13 @@ from turnout.registry import find_operator
 
 DEVICES = ("cpu", "opencl")
 # Operators that refuse a gradient of their class weights.
-WEIGHTED = {"nll_loss", "nll_loss_forward", "cross_entropy_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"}
+WEIGHTED = {
+    "nll_loss",
+    "nll_loss_forward",
+    "cross_entropy_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+}
 
 
 def reversed_data(value: Any) -> Any:

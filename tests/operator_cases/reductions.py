@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from operator_cases.model import NUMBERS, M, OperatorCase, S, T, one, values
@@ -40,7 +41,7 @@ def _segments(
         return np.stack([_segments(np, a, reduce, None, o) for a, o in zip(x, offsets, strict=True)])
     edges = offsets if lengths is None else np.concatenate([[0], np.cumsum(lengths)])
     start = [] if initial is None else [np.full_like(x[:1], initial)]
-    parts = [np.concatenate([*start, x[a:b]]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [np.concatenate([*start, x[a:b]]) for a, b in pairwise(edges)]
     if reduce == "mean":
         return np.stack([part.sum(0) / max(len(part) - 1, 1) for part in parts])
     return np.stack([getattr(np, reduce)(part, axis=0) for part in parts])

@@ -194,7 +194,11 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
         (lambda x, i: x.take(turnout.tensor([9])), IndexError, "index 9 is out of bounds"),
         (lambda x, i: x.scatter_reduce(0, i, x[:2], "median"), ShapeError, "reduce must be one of sum, prod, mean, amax, amin"),
         (lambda x, i: x.gather(0, turnout.tensor([4])), DimError, "gather: index 4 is out of bounds for a dimension of size 3"),
-        (lambda x, i: x.masked_scatter(x > 0, turnout.ones(1)), ShapeError, "'source' has fewer elements than 'mask' has true ones: 1"),
+        (
+            lambda x, i: x.masked_scatter(x > 0, turnout.ones(1)),
+            ShapeError,
+            "'source' has fewer elements than 'mask' has true ones: 1",
+        ),
         (lambda x, i: x.expand(2, 3).index_fill_(0, i, 1), AliasError, "cannot write into an expanded tensor"),
         (lambda x, i: x.roll(1, 4), DimError, "dim 4 is out of range for a tensor of 1 dimensions"),
     ],

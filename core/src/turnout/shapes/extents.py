@@ -125,7 +125,8 @@ def _packed(shape: Ints, strides: Ints) -> Ints:
     """The dense strides that keep the order of some with gaps."""
     step = 1
     packed = [1] * len(shape)
-    for i in sorted(reversed(range(len(shape))), key=lambda i: strides[i]):
+    # Of equal strides the later dim comes first.
+    for i in sorted(range(len(shape)), key=lambda i: (strides[i], -i)):
         packed[i] = step
         step *= shape[i]
     return tuple(packed)

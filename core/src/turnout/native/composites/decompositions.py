@@ -95,18 +95,21 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     P = aten.real(aten.lu_unpack(LU, pivots, False, True)[0])
     made: Tensor
     if not adjoint:
-        between = aten.linalg_solve_triangular(LU, _reordered(B, aten.argmax(P, -2)), upper=False, unitriangular=True)
+        between = aten.linalg_solve_triangular(LU, _reordered(B, P, -2), upper=False, unitriangular=True)
         made = aten.linalg_solve_triangular(LU, between, upper=True)
         return made
     turned = _turned(LU)
     between = aten.linalg_solve_triangular(turned, B, upper=False)
     made = aten.linalg_solve_triangular(turned, between, upper=True, unitriangular=True)
-    made = _reordered(made, aten.argmax(P, -1))
+    made = _reordered(made, P, -1)
     return made
 
 
-def _reordered(x: Tensor, rows: Tensor) -> Tensor:
-    """Row i is row `rows[i]` of x. Not a product with the permutation, which autocast would round."""
+def _reordered(x: Tensor, P: Tensor, dim: int) -> Tensor:
+    """P^T x for dim -2, P x for -1; by places and not as a product, which autocast would round."""
+    if not P.shape[-1]:
+        return x
+    rows = aten.argmax(P, dim)
     batch = broadcast(x.shape[:-2], rows.shape[:-1])
     positions = aten.expand(aten.unsqueeze(rows, -1), (*batch, *x.shape[-2:]))
     made: Tensor = aten.gather(aten.expand(x, (*batch, *x.shape[-2:])), -2, positions)
