@@ -41,7 +41,6 @@ ORDER = [
     "variadics",
     "reductions",
     "conversions",
-    "reductions",
     "tensors",
     "random",
     "shapes",

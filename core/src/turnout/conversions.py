@@ -1,5 +1,7 @@
-"""Short names of conversions as Tensor methods: `x.float()`, `x.cpu()`, `x.T`; and the names that the array API standard gives
-an array object. A mixin of its own, for inside it `int` and `float` are methods.
+"""Short names of conversions as Tensor methods: `x.float()`, `x.cpu()`, `x.T`, `x.new_tensor(data)`; and the names that the array
+API standard gives an array object.
+
+A mixin of its own, for inside it `int` and `float` are methods.
 """
 
 from __future__ import annotations
@@ -11,13 +13,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout.dtypes import DType
     from turnout.tensors import Tensor
 
 
 class Conversions:
-    """Each returns the tensor itself where nothing is to be converted."""
+    """Those of one tensor return the tensor itself where nothing is to be converted."""
 
     __slots__ = ()
+
+    def new_tensor(
+        self: Any, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
+    ) -> Tensor:
+        """A tensor of new data, copied, with this one's dtype and device unless others are given; see `turnout.tensor`."""
+        from turnout.factories import tensor
+
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
     def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float16."""
