@@ -167,7 +167,7 @@ def test_a_tensor_has_what_an_array_object_must_have() -> None:
 
 def test_what_the_namespace_can_do_is_said_by_its_info() -> None:
     info, theirs = turnout.array_api.__array_namespace_info__(), array_api_strict.__array_namespace_info__()
-    assert info.capabilities() == {**theirs.capabilities(), "max dimensions": None}
+    assert info.capabilities() == theirs.capabilities()
     assert info.default_device() is turnout.device("cpu")
     turnout.empty(1, device="meta")
     assert info.devices()[0] is info.default_device()
@@ -247,7 +247,7 @@ REFUSALS = {
     "xp.astype(z, xp.float32)": (
         DTypeError, "astype: complex64 is not converted to float32; take real, imag or abs first",
     ),
-    "xp.asarray([1], copy=False)": (ArgumentError, "asarray: a list needs a copy here, which copy=False forbids"),
+    "xp.asarray([1], copy=False)": (ArgumentError, "asarray: data of type list needs a copy here, which copy=False forbids"),
     "xp.asarray(f, dtype=xp.int8, copy=False)": (
         ArgumentError, "asarray: another dtype or device needs a copy, which copy=False forbids",
     ),

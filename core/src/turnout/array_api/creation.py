@@ -42,7 +42,9 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Place = None, co
         backend = (place or default_device()).backend
         adopted = backend.adopt(obj)
         if adopted is None or (dtype is not None and backend.dtype_of(adopted) is not dtype):
-            raise ArgumentError(f"asarray: a {type(obj).__name__} needs a copy here, which copy=False forbids")
+            raise ArgumentError(
+                f"asarray: data of type {type(obj).__name__} needs a copy here, which copy=False forbids"
+            )
     if isinstance(obj, int) and dtype is None and not -(2**63) <= obj < 2**63:
         raise OverflowError(f"asarray: {obj} is no int64, the default integer dtype")
     return factories.tensor(obj, dtype=dtype, device=place) if copy else factories.as_tensor(obj, dtype, place)

@@ -21,9 +21,9 @@ class Info:
 
     __slots__ = ()
 
-    def capabilities(self) -> dict[str, bool | int | None]:
-        """Masks select elements, shapes may depend on values, and there is no limit to the number of dimensions."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+    def capabilities(self) -> dict[str, bool | int]:
+        """Masks select elements, shapes may depend on values, and NumPy's arrays set the limit of dimensions."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Device:
         """Where arrays are made when nothing says where: the setting `default_device`."""
