@@ -16,6 +16,8 @@ EXTRAS_core := [yaml]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
+# Tests on all cores; ARGS="-n 0" runs them in one process.
+SHARED := -n auto --dist worksteal
 TOOLS  := hypothesis mypy pytest pytest-xdist ruff types-PyYAML
 
 .PHONY: help setup demo test bench oracle lint format wheels codegen codegen-check freeze clean
@@ -50,10 +52,10 @@ demo: .venv/.stamp-install
 	.venv/bin/turnout demo $(ARGS)
 
 test: .venv/.stamp-install
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest $(SHARED) $(ARGS)
 
 oracle: .venv/.stamp-oracle
-	$(PY) -m pytest tests/oracle $(ARGS)
+	$(PY) -m pytest $(SHARED) tests/oracle $(ARGS)
 
 bench: .venv/.stamp-install
 	$(PY) benchmarks/run.py $(ARGS)

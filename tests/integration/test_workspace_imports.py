@@ -40,7 +40,6 @@ ORDER = [
     "variadics",
     "reductions",
     "conversions",
-    "reductions",
     "tensors",
     "random",
     "shapes",
