@@ -18,7 +18,7 @@ EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
 # Tests on all cores; ARGS="-n 0" runs them in one process.
 SHARED := -n auto --dist worksteal
-TOOLS  := hypothesis mypy pytest pytest-xdist ruff types-PyYAML
+TOOLS  := array-api-strict hypothesis mypy pytest pytest-xdist ruff types-PyYAML
 
 .PHONY: help setup demo test bench oracle lint format wheels codegen codegen-check freeze clean
 .DELETE_ON_ERROR:
