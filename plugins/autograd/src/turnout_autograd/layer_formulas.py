@@ -96,9 +96,7 @@ def group_norm_grad(
     eps: float, mask: Any,
 ) -> Any:  # fmt: skip
     """The same for groups of channels, of which the statistics have gradients too."""
-    rows = None
-    if GRAD.get()[0] or grads[1] is not None or grads[2] is not None:
-        rows = input.to(mean.dtype).reshape((n, group, c // group * area))
+    rows = input.to(mean.dtype).reshape((n, group, c // group * area))
     if GRAD.get()[0]:
         mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))
     made: Any = (None, None, None)
