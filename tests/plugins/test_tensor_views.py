@@ -173,6 +173,7 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
     x = turnout.ones(2, 3)
     aten = turnout.ops.aten
     assert (aten.sym_size.int(x, -1), aten.sym_stride.int(x, 0), aten.sym_numel(x)) == (3, 3, 6)
+    assert (aten.sym_storage_offset(x[1]), aten.sym_is_contiguous(x), aten.sym_is_contiguous(x.t())) == (3, True, False)
     assert turnout.is_floating_point(x)
     assert not turnout.is_complex(x)
     assert turnout.is_same_size(x, turnout.zeros(2, 3))

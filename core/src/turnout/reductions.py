@@ -24,11 +24,11 @@ _MODES = {
 
 def norm(
     input: Tensor,
-    p: float | str | None = "fro",
+    p: complex | str | Tensor | None = "fro",
     dim: int | Sequence[int] | None = None,
     keepdim: bool = False,
     out: Tensor | None = None,
-    dtype: DType | None = None,
+    dtype: DType | type | None = None,
 ) -> Tensor:
     """The p-norm over some dims, all of them for None.
 

@@ -875,6 +875,8 @@ GROUPS = (
     ('aten::sym_size.int', None, None, None),
     ('aten::sym_stride.int', None, None, None),
     ('aten::sym_numel', None, None, None),
+    ('aten::sym_storage_offset', None, None, None),
+    ('aten::sym_is_contiguous', None, None, None),
     (None, 'aten::resize_as_', None, None),
     ('aten::index.Tensor', None, None, 'aten::index.Tensor_out'),
     ('aten::index_put', 'aten::index_put_', None, 'aten::index_put.out'),

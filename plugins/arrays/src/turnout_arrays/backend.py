@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 from turnout.backends import Backend
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, DType
-from turnout.errors import DTypeError
+from turnout.errors import DTypeError, ShapeError
 from turnout_arrays.random import random_bits
 
 if TYPE_CHECKING:
     from turnout.registry import Library
 
 Ints = tuple[int, ...]
+DIMS = 64  # NumPy's limit
 
 
 class ArrayBackend(Backend):
@@ -83,13 +84,20 @@ class ArrayBackend(Backend):
     def empty(self, shape: Ints, dtype: DType, device: Device, strides: Ints | None = None) -> Any:
         native = self.native.get(dtype) or self.native_dtype(dtype)
         if strides is None:
-            return self.xp.empty(shape, native)
+            return self._memory(shape, native)
         size = 1
         for length, stride in zip(shape, strides, strict=True):
             size = size + (length - 1) * stride if length else 0
             if not size:
-                return self.xp.empty(shape, native)
-        return self.strided(self.xp.empty(size, native), shape, strides, 0)
+                return self._memory(shape, native)
+        return self.strided(self._memory(size, native), shape, strides, 0)
+
+    def _memory(self, shape: Ints | int, native: Any) -> Any:
+        try:
+            return self.xp.empty(shape, native)
+        except ValueError as error:  # too many dims, or more bytes than an address can tell apart
+            said = list(shape) if isinstance(shape, tuple) else [shape]
+            raise ShapeError(f"no memory on {self.device_type} can have shape {said}: {error}") from None
 
     def strided(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         itemsize = root.itemsize
@@ -101,6 +109,8 @@ class ArrayBackend(Backend):
 
     def _strided_otherwise(self, root: Any, shape: Ints, strides: Ints, offset: int) -> Any:
         """`strided` for a root that is not row-major, or whose dtype does not export its memory (bfloat16)."""
+        if len(shape) > DIMS:
+            raise ShapeError(f"a tensor on {self.device_type} has at most {DIMS} dims, got {len(shape)}")
         dtype = root.dtype
         flags = root.flags
         if not (flags.c_contiguous or flags.f_contiguous):

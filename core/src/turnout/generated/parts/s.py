@@ -1682,6 +1682,32 @@ def op_sym_numel(self):
         return miss('aten::sym_numel', (self,))
     return kernel(ks, self)
 
+K_sym_storage_offset = {}
+def op_sym_storage_offset(self):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_storage_offset[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_storage_offset', (self,))
+    return kernel(ks, self)
+
+K_sym_is_contiguous = {}
+def op_sym_is_contiguous(self, memory_format='contiguous_format'):
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_is_contiguous[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_is_contiguous', (self, memory_format))
+    return kernel(ks, self, memory_format)
+
 K_scatter__src = {}
 def op_scatter__src(self, dim, index, src):
     if dim.__class__ is not int: dim = as_int('aten::scatter.src', 'dim', dim)
@@ -3312,6 +3338,22 @@ def swapdims(input=MISSING, dim0=MISSING, dim1=MISSING, **more):
     return kernel(ks, input, dim0, dim1)
 
 
+def sym_is_contiguous(input=MISSING, memory_format='contiguous_format', **more):
+    """aten::sym_is_contiguous"""
+    if more:
+        return sym_is_contiguous(**first_names(sym_is_contiguous, more, {'input': input, 'memory_format': memory_format}))
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_is_contiguous[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_is_contiguous', (input, memory_format))
+    return kernel(ks, input, memory_format)
+
+
 def sym_numel(input=MISSING, **more):
     """aten::sym_numel"""
     if more:
@@ -3343,6 +3385,22 @@ def sym_size(input=MISSING, dim=MISSING, **more):
     if kernel is None:
         return miss('aten::sym_size.int', (input, dim))
     return kernel(ks, input, dim)
+
+
+def sym_storage_offset(input=MISSING, **more):
+    """aten::sym_storage_offset"""
+    if more:
+        return sym_storage_offset(**first_names(sym_storage_offset, more, {'input': input}))
+    state = DISPATCH()
+    try:
+        ks = input.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_sym_storage_offset[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::sym_storage_offset', (input,))
+    return kernel(ks, input)
 
 
 def sym_stride(input=MISSING, dim=MISSING, **more):
@@ -4169,6 +4227,12 @@ OPERATORS = {
     'sym_numel': (
         ('aten::sym_numel(Tensor self) -> SymInt', op_sym_numel, K_sym_numel, ('core',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_numel'),)),
     ),
+    'sym_storage_offset': (
+        ('aten::sym_storage_offset(Tensor self) -> SymInt', op_sym_storage_offset, K_sym_storage_offset, ('core',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_storage_offset'),)),
+    ),
+    'sym_is_contiguous': (
+        ('aten::sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format) -> SymBool', op_sym_is_contiguous, K_sym_is_contiguous, ('core',), False, False, (('CompositeImplicitAutograd', 'turnout.native.composites.facts:sym_is_contiguous'),)),
+    ),
     'scatter': (
         ('aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor', op_scatter__src, K_scatter__src, (), True, True, ()),
         ('aten::scatter.src_out(Tensor self, int dim, Tensor index, Tensor src, *, Tensor(a!) out) -> Tensor(a!)', op_scatter__src_out, K_scatter__src_out, (), True, True, ()),
@@ -4273,8 +4337,10 @@ FUNCTIONS = {
         'svd': svd,
         'swapaxes': swapaxes,
         'swapdims': swapdims,
+        'sym_is_contiguous': sym_is_contiguous,
         'sym_numel': sym_numel,
         'sym_size': sym_size,
+        'sym_storage_offset': sym_storage_offset,
         'sym_stride': sym_stride,
     },
     'turnout.generated.nn_functional': {

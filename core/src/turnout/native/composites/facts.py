@@ -55,3 +55,14 @@ def sym_stride(self: Tensor, dim: int) -> int:
 def sym_numel(self: Tensor) -> int:
     """The number of elements."""
     return numel(self.shape)
+
+
+def sym_storage_offset(self: Tensor) -> int:
+    """Where its first element lies in the storage, in elements."""
+    offset: int = self.storage_offset()
+    return offset
+
+
+def sym_is_contiguous(self: Tensor, memory_format: str) -> bool:
+    """Whether its elements lie in the order of a memory format, without gaps."""
+    return self.is_contiguous(memory_format)
