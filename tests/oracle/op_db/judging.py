@@ -30,7 +30,8 @@ RANDOM = {
 }  # fmt: skip
 # Random where a sample asks for dropout: its name, and its place among the arguments after the first.
 DROPOUT = {
-    "nn.functional.scaled_dot_product_attention": ("dropout_p", 3), "nn.functional.multi_head_attention_forward": ("dropout_p", 9),
+    "nn.functional.scaled_dot_product_attention": ("dropout_p", 3),
+    "nn.functional.multi_head_attention_forward": ("dropout_p", 9),
 }  # fmt: skip
 ERROR_CLASSES = (TypeError, ValueError, IndexError, NotImplementedError, RuntimeError)
 
