@@ -16,7 +16,9 @@ EXTRAS_core := [yaml]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")
-TOOLS  := hypothesis mypy pytest pytest-xdist ruff types-PyYAML
+# Tests on all cores; ARGS="-n 0" runs them in one process.
+SHARED := -n auto --dist worksteal
+TOOLS  := array-api-strict hypothesis mypy pytest pytest-xdist ruff types-PyYAML
 
 .PHONY: help setup demo test bench oracle lint format wheels codegen codegen-check freeze clean
 .DELETE_ON_ERROR:
@@ -50,10 +52,10 @@ demo: .venv/.stamp-install
 	.venv/bin/turnout demo $(ARGS)
 
 test: .venv/.stamp-install
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest $(SHARED) $(ARGS)
 
 oracle: .venv/.stamp-oracle
-	$(PY) -m pytest tests/oracle $(ARGS)
+	$(PY) -m pytest $(SHARED) tests/oracle $(ARGS)
 
 bench: .venv/.stamp-install
 	$(PY) benchmarks/run.py $(ARGS)

@@ -7,6 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
+# Workers share the cores: in each of them the libraries under NumPy, which read this when they are loaded, use one.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for _name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--require-backend opencl` makes a device that is not there a failure: nothing is skipped silently."""

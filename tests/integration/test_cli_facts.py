@@ -164,6 +164,7 @@ def test_coverage_writes_a_page_that_holds_the_whole_matrix(tmp_path):
     assert [row["name"] for row in data["rows"]] == list(matrix["operators"])
     kinds = {
         "kernel": "kernel",
+        "autograd kernel": "kernel",
         "math kernel": "composite",
         "default backend kernel": "composite",
         "backend fallback": "fallback",

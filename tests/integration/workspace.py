@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,11 +55,14 @@ def required_name(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found.group()).lower()
 
 
-def modules(source: Path) -> Iterator[tuple[str, ast.Module]]:
-    """Each module below the package folder `source`: its full dotted name and its tree."""
+@cache
+def modules(source: Path) -> list[tuple[str, ast.Module]]:
+    """Each module below the package folder `source`: its full dotted name and its tree, read once."""
+    found = []
     for path in sorted(source.rglob("*.py")):
         parts = path.relative_to(source.parent).with_suffix("").parts
-        yield ".".join(parts), ast.parse(path.read_text("utf-8"), str(path))
+        found.append((".".join(parts), ast.parse(path.read_text("utf-8"), str(path))))
+    return found
 
 
 def imported(module: str, node: ast.AST) -> Iterator[str]:

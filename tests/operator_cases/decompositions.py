@@ -11,7 +11,8 @@ from typing import Any
 
 from operator_cases.model import OperatorCase, S, T, nested, values
 
-A = [[4.0, 1.0, -2.0], [1.0, 3.0, 0.5], [-1.0, 2.0, 5.0]]
+# No two rows or columns have the same sum of magnitudes: the norms that choose among them have one gradient.
+A = [[4.0, 1.0, -2.0], [1.0, 3.25, 0.5], [-1.0, 2.0, 5.0]]
 B = values(3, 2, seed=3)
 TWO = [A, [[2.0, 0.5, 0.0], [-1.0, 3.0, 1.0], [0.25, 0.0, -2.0]]]
 SYMMETRIC = [

@@ -63,6 +63,7 @@ from turnout.tensors import Tensor as Tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from turnout import amp as amp
+    from turnout import array_api as array_api
     from turnout import autograd as autograd
     from turnout import fft as fft
     from turnout import func as func
@@ -84,6 +85,8 @@ if TYPE_CHECKING:
     from turnout.graphs import trace as trace
     from turnout.interop import from_dlpack as from_dlpack
     from turnout.interop import from_numpy as from_numpy
+    from turnout.limits import finfo as finfo
+    from turnout.limits import iinfo as iinfo
     from turnout.matrices import chain_matmul as chain_matmul
     from turnout.matrices import einsum as einsum
     from turnout.matrices import lu as lu
@@ -126,6 +129,7 @@ _LAZY = {
     "Generator": "turnout.random:Generator",
     "PythonDispatcher": "turnout.python_dispatcher:PythonDispatcher",
     "amp": "turnout.amp",
+    "array_api": "turnout.array_api",
     "as_subclass": "turnout.modes:as_subclass",
     "as_tensor": "turnout.factories:as_tensor",
     "atleast_1d": "turnout.variadics:atleast_1d",
@@ -140,10 +144,12 @@ _LAZY = {
     "einsum": "turnout.matrices:einsum",
     "explain": "turnout.explanation:explain",
     "fft": "turnout.fft",
+    "finfo": "turnout.limits:finfo",
     "from_dlpack": "turnout.interop:from_dlpack",
     "from_numpy": "turnout.interop:from_numpy",
     "func": "turnout.func",
     "graphs": "turnout.graphs",
+    "iinfo": "turnout.limits:iinfo",
     "library": "turnout.library",
     "linalg": "turnout.linalg",
     "load": "turnout.serialization:load",

@@ -1,23 +1,34 @@
-"""Short names of conversions as Tensor methods: `x.float()`, `x.cpu()`, `x.T`. A mixin of its own, for inside it `int` and
-`float` are methods.
+"""Short names of conversions as Tensor methods: `x.float()`, `x.cpu()`, `x.T`, `x.new_tensor(data)`; and the names that the array
+API standard gives an array object.
+
+A mixin of its own, for inside it `int` and `float` are methods.
 """
 
 from __future__ import annotations
 
 from turnout import dtypes
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from turnout.dtypes import DType
     from turnout.tensors import Tensor
 
 
 class Conversions:
-    """Each returns the tensor itself where nothing is to be converted."""
+    """Those of one tensor return the tensor itself where nothing is to be converted."""
 
     __slots__ = ()
+
+    def new_tensor(
+        self: Any, data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: Any = False
+    ) -> Tensor:
+        """A tensor of new data, copied, with this one's dtype and device unless others are given; see `turnout.tensor`."""
+        from turnout.factories import tensor
+
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
     def half(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As float16."""
@@ -66,6 +77,21 @@ class Conversions:
     def cdouble(self: Any, memory_format: Any = "preserve_format") -> Tensor:
         """As complex128."""
         return self.to(dtype=dtypes.complex128, memory_format=memory_format)  # type: ignore[no-any-return]
+
+    def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Tensor:
+        """On a device; the tensor itself where it is there. `stream` is the standard's: None only, else ArgumentError."""
+        if stream is not None:
+            raise ArgumentError(f"to_device: streams are not supported, got {stream!r}; pass None")
+        return self.to(device=device)  # type: ignore[no-any-return]
+
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> Any:
+        """`turnout.array_api`, for code written for any array library. Raises ArgumentError for a version it does not follow."""
+        from turnout import array_api
+
+        if api_version not in (None, array_api.__array_api_version__):
+            has = array_api.__array_api_version__
+            raise ArgumentError(f"__array_namespace__: api_version must be {has!r} or None, got {api_version!r}")
+        return array_api
 
     def __rdiv__(self: Any, other: Any) -> Tensor:
         """other / self, under the name that Python 2 had."""

@@ -89,9 +89,8 @@ def no_kernel(op: Operator, plan: Plan, args: tuple[Any, ...]) -> str:
     askers = list(_askers(op, plan, args))
     for i, line in enumerate(askers[:4]):
         lines.append(f"  {'asked for by' if i == 0 else '            '}  {line}")
-    kernels = [
-        f"{at} ({stack[-1].origin}, {stack[-1].source})" for at, stack in op.kernels.items() if stack
-    ]  # fmt: skip
+    registered = list(op.kernels.items())  # another thread may register or undo meanwhile
+    kernels = [f"{at} ({stack[-1].origin}, {stack[-1].source})" for at, stack in registered if stack]
     lines.append(f"  kernels       {kernels[0] if kernels else 'none'}")
     lines += [f"                {line}" for line in kernels[1:4]]
     lines.append(f"  to fix        {_remedy(op, plan, args)}`turnout table {op.qualified_name}` prints the whole table")

@@ -260,8 +260,9 @@ def _fast_inplace(s: Structured, backend: Backend, row: Row, general: Call) -> C
     tensors = [python_name(n) for n in s.tensors if n not in optional]
     others = [a for a in s.op.schema.arguments if a.name in s.names and a.name not in s.tensors]
     first, rest = tensors[0], tensors[1:]
-    # What is computed aside may share memory with anything; elements of self itself must not share theirs.
-    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous)", f"{first}_a.size <= {_ASIDE}"]
+    # Elements of an aliased self must not share memory with each other, nor with other arguments: the general path refuses that.
+    apart = "".join(f" and {t}.storage is not {first}.storage" for t in rest)
+    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})", f"{first}_a.size <= {_ASIDE}"]
     applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in _numbers(others)]

@@ -220,6 +220,8 @@ def integers(xp: Any) -> Table:
         return kernel
 
     def only_sign(x: Any) -> Any:
+        if x.dtype.kind == "u":
+            return xp.zeros_like(x)
         return xp.right_shift(x, xp.asarray(bits(x.dtype) - 1).astype(x.dtype))
 
     # fmt: off

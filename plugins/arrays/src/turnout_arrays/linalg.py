@@ -27,13 +27,19 @@ def kernels(xp: Any) -> Table:
     def vdot(self: Any, other: Any, out: Any = None) -> Any:
         return matmul(self.conj() if self.dtype.kind == "c" else self, other, out)
 
-    def added(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
-        value = matmul(first, second)
-        if alpha != 1:
-            value = xp.multiply(value, number_as(xp, alpha, value.dtype))
-        if beta != 0:  # beta 0 leaves `self` out, NaN included
-            value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
-        return store(xp, out, value, self.dtype)
+    def added(name: str) -> Row:
+        """A product added to `self`; the kernel is named after its operator."""
+
+        def kernel(self: Any, first: Any, second: Any, beta: Any, alpha: Any, out: Any = None) -> Any:
+            value = matmul(first, second)
+            if alpha != 1:
+                value = xp.multiply(value, number_as(xp, alpha, value.dtype))
+            if beta != 0:  # beta 0 leaves `self` out, NaN included
+                value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
+            return store(xp, out, value, self.dtype)
+
+        kernel.__name__ = kernel.__qualname__ = name
+        return Row(kernel, SAME)
 
     def cross(self: Any, other: Any, dim: int, out: Any = None) -> Any:
         x, y = [xp.moveaxis(a, dim, 0) for a in xp.broadcast_arrays(widen(xp, self), widen(xp, other))]
@@ -47,9 +53,9 @@ def kernels(xp: Any) -> Table:
         "mv.out":    Row(matmul, SAME),
         "dot.out":   Row(dot, SAME),
         "vdot.out":         Row(vdot, SAME),
-        "addmm.out":        Row(added, SAME),
-        "addmv.out":        Row(added, SAME),
-        "baddbmm.out":      Row(added, SAME),
+        "addmm.out":        added("addmm"),
+        "addmv.out":        added("addmv"),
+        "baddbmm.out":      added("baddbmm"),
         "linalg_cross.out": Row(cross),
     }
     # fmt: on

@@ -132,7 +132,8 @@ def avg_pool(xp: Any, ndim: int) -> Any:
             total += x[places(offset, counts, steps, gaps)]
         by = _divisors(xp, lengths, size, counts, steps, pads, count_include_pad, divisor)
         if x.dtype.kind in "iu":  # towards zero
-            return store(xp, out, xp.sign(total) * xp.sign(by) * (abs(total) // abs(by)))
+            by = xp.asarray(by, x.dtype)
+            return store(xp, out, xp.sign(total) * xp.sign(by) * (xp.absolute(total) // xp.absolute(by)))
         return store(xp, out, total / xp.asarray(by, x.dtype))
 
     return kernel

@@ -267,10 +267,11 @@ def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: 
     if ord == 0:
         return (self * 0).masked_fill(self == self, 0)
     if ord == 2:
-        return self * (grad / norm).masked_fill(norm == 0, 0)
+        zero = norm == 0
+        return self * (grad / norm.masked_fill(zero, 1)).masked_fill(zero, 0)
     size = self.abs()
     zero = size == 0
-    direction = self / size.masked_fill(zero, 1)
+    direction = self.sgn()
     if ord == 1:
         return direction * grad
     if ord in (inf, -inf):

@@ -86,20 +86,38 @@ def layer_norm_grad(
 ) -> Any:  # fmt: skip
     """By native_layer_norm_backward; the saved statistics are constants, so a gradient that is recorded computes them anew."""
     if GRAD.get()[0]:
-        rows = input.to(mean.dtype).reshape((*mean.shape, -1))
+        rows = input.to(mean.dtype).reshape((*mean.shape, prod(normalized_shape)))
         mean, rstd = (s.reshape(mean.shape) for s in _statistics(rows, eps))
     return _native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, mask)
 
 
 def group_norm_grad(
-    grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, n: int, c: int, area: int, group: int,
+    grads: Any, input: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, n: int, c: int, area: int, group: int,
     eps: float, mask: Any,
 ) -> Any:  # fmt: skip
-    """The same for groups of channels."""
+    """The same for groups of channels, of which the statistics have gradients too."""
+    rows = input.to(mean.dtype).reshape((n, group, c // group * area))
     if GRAD.get()[0]:
-        rows = input.to(mean.dtype).reshape((n, group, -1))
         mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))
-    return _native_group_norm_backward(grad, input, mean, rstd, weight, n, c, area, group, mask)
+    made: Any = (None, None, None)
+    if grads[0] is not None:
+        made = _native_group_norm_backward(grads[0], input, mean, rstd, weight, n, c, area, group, mask)
+    if not mask[0] or (grads[1] is None and grads[2] is None):
+        return made
+    more = _statistics_grad(grads[1], grads[2], rows, mean, rstd).reshape(input.shape).to(input.dtype)
+    return (more if made[0] is None else made[0] + more), made[1], made[2]
+
+
+def _statistics_grad(grad_mean: Any, grad_rstd: Any, rows: Any, mean: Tensor, rstd: Tensor) -> Tensor:
+    """1 / n, and -(x - mean) rstd^3 / n."""
+    size = max(rows.shape[-1], 1)
+    made = rows.new_zeros(rows.shape)
+    if grad_mean is not None:
+        made = made + (grad_mean / size).unsqueeze(-1)
+    if grad_rstd is not None:
+        factor = grad_rstd * rstd * rstd * rstd / size
+        made = made - (rows - mean.unsqueeze(-1)) * factor.unsqueeze(-1)
+    return made
 
 
 # ---- losses

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from turnout.tensors import Tensor
 
+    Ints = Sequence[int] | int
+
 # Elements of the windows of one block of images: bounds the memory of a weight's gradient.
 _BLOCK = 1 << 24
 
@@ -34,24 +36,24 @@ def _convolved(
 
 
 def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,), groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    dilation: Ints = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """One spatial dim."""
     return _convolved("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,), groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    dilation: Ints = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """Two."""
     return _convolved("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,), groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    dilation: Ints = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """Three."""
     return _convolved("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
@@ -78,32 +80,32 @@ def _padded(
 
 
 def conv1d_padding(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: str = "valid",
-    dilation: Sequence[int] = (1,), groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
+    dilation: Ints = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """One spatial dim, padded by a word."""
     return _padded("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv2d_padding(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: str = "valid",
-    dilation: Sequence[int] = (1,), groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
+    dilation: Ints = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """Two."""
     return _padded("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv3d_padding(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: str = "valid",
-    dilation: Sequence[int] = (1,), groups: int = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: str = "valid",
+    dilation: Ints = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
     """Three."""
     return _padded("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: Sequence[int] = (0,),
-    output_padding: Sequence[int] = (0,), groups: int = 1, dilation: Sequence[int] = (1,),
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of conv1d."""
     return _convolved(
@@ -112,8 +114,8 @@ def conv_transpose1d(
 
 
 def conv_transpose2d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: Sequence[int] = (0,),
-    output_padding: Sequence[int] = (0,), groups: int = 1, dilation: Sequence[int] = (1,),
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of conv2d."""
     return _convolved(
@@ -122,8 +124,8 @@ def conv_transpose2d(
 
 
 def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Sequence[int] = (1,), padding: Sequence[int] = (0,),
-    output_padding: Sequence[int] = (0,), groups: int = 1, dilation: Sequence[int] = (1,),
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Ints = 1, padding: Ints = 0,
+    output_padding: Ints = 0, groups: int = 1, dilation: Ints = 1,
 ) -> Tensor:  # fmt: skip
     """The adjoint of conv3d."""
     return _convolved(

@@ -40,7 +40,7 @@ def special_log_softmax(self: Tensor, dim: int, *, dtype: DType | None = None) -
 
 
 def safe_softmax(self: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
-    """softmax, with 0 where all elements are -inf."""
+    """softmax, with 0 where all elements are -inf; these are 0 before it too, for a gradient without NaN."""
     hidden = aten.all__dim(aten.eq__Scalar(self, float("-inf")), dim, True)
-    made: Tensor = aten.masked_fill__Scalar(softmax(self, dim, dtype), hidden, 0)
+    made: Tensor = aten.masked_fill__Scalar(softmax(aten.masked_fill__Scalar(self, hidden, 0), dim, dtype), hidden, 0)
     return made

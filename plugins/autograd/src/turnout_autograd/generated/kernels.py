@@ -1830,17 +1830,35 @@ class LcmBackward0(Node):
 
 
 class NextafterBackward0(Node):
-    __slots__ = ()
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
     op_name = 'aten::nextafter'
 
     def backward(node, grad, edges):
         grad_self = None
         if edges[0] is not None:
-            refuse(node, 'self', 'it is a step function')
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_self = where(self == other, 0, grad)
+            metas = node.metas
+            if metas is not None:
+                grad_self = fit(grad_self, metas[0])
         grad_other = None
         if edges[1] is not None:
-            refuse(node, 'other', 'it is a step function')
+            grad_other = zeros_like(grad)
+            metas = node.metas
+            if metas is not None:
+                grad_other = fit(grad_other, metas[1])
         return grad_self, grad_other
+
+    def release(node):
+        node.other = FREED
+        node.self = FREED
 
 
 class HeavisideBackward0(Node):
@@ -5055,10 +5073,12 @@ class NativeLayerNormBackward0(Node):
 
 
 class NativeGroupNormBackward0(Node):
-    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'C', 'HxW', 'N', 'eps', 'group', 'result1', 'result1_version', 'result2', 'result2_version', 'metas')
+    __slots__ = ('input', 'input_version', 'weight', 'weight_version', 'C', 'HxW', 'N', 'eps', 'group', 'result1', 'result2', 'metas', 'count')
     op_name = 'aten::native_group_norm'
+    several = True
 
-    def backward(node, grad, edges):
+    def backward(node, grads, edges):
+        grad = grads[0]
         grad_input = grad_weight = grad_bias = None
         if edges[0] is not None or edges[1] is not None or edges[2] is not None:
             input = node.input
@@ -5066,15 +5086,15 @@ class NativeGroupNormBackward0(Node):
             if (input.ver if s is None else s.ver) != node.input_version:
                 spoiled(node, 'input', input, node.input_version)
             weight = check_optional(node, 'weight', node.weight, node.weight_version)
-            result1 = check_saved(node, 'result1', node.result1, node.result1_version)
-            result2 = check_saved(node, 'result2', node.result2, node.result2_version)
+            result1 = node.result1.tensor(node, 'result1')
+            result2 = node.result2.tensor(node, 'result2')
             C = node.C
             HxW = node.HxW
             N = node.N
             eps = node.eps
             group = node.group
             grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
-            grad_input, grad_weight, grad_bias = group_norm_grad(grad, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            grad_input, grad_weight, grad_bias = group_norm_grad(grads, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
             metas = node.metas
             if metas is not None:
                 if grad_input is not None: grad_input = fit(grad_input, metas[0])
@@ -5085,8 +5105,8 @@ class NativeGroupNormBackward0(Node):
     def release(node):
         node.input = FREED
         node.weight = FREED
-        node.result1 = FREED
-        node.result2 = FREED
+        node.result1 = FREED_OUTPUT
+        node.result2 = FREED_OUTPUT
 
 
 class ConvolutionBackward0(Node):
@@ -13721,7 +13741,24 @@ def kernel_of_nextafter(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            node.self = self
+            s = self.storage
+            node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node
@@ -13758,7 +13795,24 @@ def kernel_of_nextafter_(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
+        if tracks_self:
+            node.other = other
+            s = other.storage
+            node.other_version = other.ver if s is None else s.ver
+            t = original(self)
+            node.self = t
+            node.self_version = t.version()
         call(below, self, other)
+        if tracks_self and self.node is not None or tracks_other and other.node is not None:
+            a = self.array
+            b = other.array
+            try:
+                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+            except AttributeError:
+                same = False
+            node.metas = None if same else metas(self, other)
+        else:
+            node.metas = None
         rebase(self, node, tracked)
         return self
 
@@ -21758,11 +21812,12 @@ def kernel_of_native_group_norm(op):
         result = call(below, input, weight, bias, N, C, HxW, group, eps)
         result_0, result_1, result_2 = result
         node.metas = unlike(result_0, input, weight, bias)
-        node.result1 = result_1
-        node.result1_version = result_1.version()
-        node.result2 = result_2
-        node.result2_version = result_2.version()
-        attach(result_0, node, tracked)
+        node.result1 = Kept(result_1, tracked, 1)
+        node.result2 = Kept(result_2, tracked, 2)
+        node.count = 3
+        attach(result_0, Output(node, 0), tracked)
+        attach(result_1, Output(node, 1), tracked)
+        attach(result_2, Output(node, 2), tracked)
         return result
 
     kernel.__qualname__ = 'autograd of aten::native_group_norm'
