@@ -36,13 +36,34 @@ class Second(ArrayBackend):
     device_type = "second"
 
 
+class Forbidden(ArrayBackend):
+    """The default device while `Second` is tested: a kernel that makes a tensor without saying where fails."""
+
+    name = "FORBIDDEN"
+    device_type = "forbidden"
+
+    def empty(self, *args: Any) -> Any:
+        raise AssertionError("a tensor was made on the default device")
+
+    from_host = adopt = random_bits = empty
+
+
 @pytest.fixture(scope="module", autouse=True)
 def second_device() -> Iterator[None]:
     with Library("second") as library:
         backend = Second(np)
         library.backend(backend)
+        library.backend(Forbidden(np))
         register_kernels(library, backend, lapack.kernels() | special.kernels() | kernels(np))
         yield
+
+
+def test_a_composite_kernel_that_makes_a_tensor_on_the_default_device_is_found() -> None:
+    with Library("careless") as library, turnout.config.override({"default_device": "forbidden"}):
+        library.define("careless(Tensor self) -> Tensor")
+        library.impl("careless", "CompositeImplicitAutograd", lambda x: x + turnout.zeros(1))
+        with pytest.raises(AssertionError, match="a tensor was made on the default device"):
+            getattr(turnout.ops, library.namespace).careless(turnout.zeros(1, device="second"))
 
 
 def array(data: Any, dtype: str) -> np.ndarray:
@@ -97,7 +118,8 @@ def samples(case: OperatorCase, dtype: str, make: Any) -> Iterator[tuple[Any, An
 def test_operator_agrees_with_numpy(case: OperatorCase, dtype: str, device: str) -> None:
     for args, kwargs, expected in samples(case, dtype, lambda d, t: tensor(d, t, device)):
         before = [t.tolist() for t in flat([*args, *kwargs.values()]) if isinstance(t, turnout.Tensor)]
-        found = call(find(case.op), args, kwargs)
+        with turnout.config.override({"default_device": "cpu" if device == "cpu" else "forbidden"}):
+            found = call(find(case.op), args, kwargs)
         check(case, found, expected)
         assert {t.device.type for t in found if isinstance(t, turnout.Tensor)} == {device}
         after = [t.tolist() for t in flat([*args, *kwargs.values()]) if isinstance(t, turnout.Tensor)]

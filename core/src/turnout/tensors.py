@@ -13,7 +13,7 @@ import weakref
 from turnout.conversions import Conversions
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
-from turnout.errors import AliasError, CallError, DTypeError, TurnoutError
+from turnout.errors import AliasError, CallError, DimError, DTypeError, TurnoutError
 from turnout.generated.methods import TensorMethods
 from turnout.keys import TRACKED
 from turnout.reductions import ReductionMethods
@@ -159,7 +159,10 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of one dimension."""
         shape = self.array.shape
-        return shape if dim is None else shape[dim]
+        try:
+            return shape if dim is None else shape[dim]
+        except IndexError:
+            raise DimError(f"size: dim {dim} is out of range for a tensor of shape {list(shape)}") from None
 
     def numel(self) -> int:
         """The number of elements."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.backends import Backend
 from turnout.devices import Device
 from turnout.dtypes import DTYPES, DType
-from turnout.errors import DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout_arrays.random import random_bits
 
 if TYPE_CHECKING:
@@ -170,7 +170,9 @@ class ArrayBackend(Backend):
     def fill(self, target: Any, value: Any) -> None:
         try:
             target.fill(value)
-        except OverflowError:  # an integer that does not fit wraps around
+        except (OverflowError, ValueError):  # an integer that does not fit wraps around
+            if isinstance(value, float):
+                raise ArgumentError(f"fill_: {value} cannot be converted to {self.dtype_of(target).name}") from None
             target.fill(self.xp.asarray(value).astype(target.dtype))
 
     def ramp(self, target: Any, start: Any, step: Any) -> bool:

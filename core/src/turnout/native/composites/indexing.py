@@ -70,6 +70,8 @@ def one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if not self.numel():
             raise ShapeError("one_hot: num_classes must be given for an empty tensor")
+        if aten._local_scalar_dense(aten.min(self)) < 0:
+            raise ShapeError("one_hot: a class index is negative")
         num_classes = int(aten._local_scalar_dense(aten.max(self))) + 1
     if num_classes < 1 and not self.numel() == 0:
         raise ShapeError(f"one_hot: num_classes must be positive or -1, got {num_classes}")

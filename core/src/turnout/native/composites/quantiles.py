@@ -73,8 +73,7 @@ def _quantiles(
         last, kept = aten.reshape(self, (-1,)), (1,) * ndim
     else:
         d = wrap_dim(dim, ndim)
-        last, kept = aten.transpose__int(self, d, -1), self.shape[:d] + (1,) + self.shape[d + 1 :]
-        last = aten.movedim__int(self, d, -1)
+        last, kept = aten.movedim__int(self, d, -1), self.shape[:d] + (1,) + self.shape[d + 1 :]
     ordered = aten.sort(last)[0]
     found = _between(ordered, _ranks(ordered, aten.reshape(q, (-1,)), ignore_nan), interpolation)
     if q.ndim:

@@ -1,0 +1,192 @@
+"""Bad input, over the families of operators: the whole text of the error, or the number that is right; inputs stay as they were.
+
+`x` is 0 to 11 in shape [3, 4], `e` is empty, `s` has no dims, `i` holds indices of which one is out of range.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+import turnout
+from turnout.errors import AliasError, ArgumentError, DimError, DTypeError, LinAlgError, ShapeError
+from turnout.nn import functional as F
+
+HUGE = 10**15
+
+
+def given() -> dict[str, turnout.Tensor]:
+    return {
+        "x": turnout.arange(12.0).reshape(3, 4),
+        "e": turnout.zeros(0, 3),
+        "s": turnout.tensor(2.0),
+        "i": turnout.tensor([[0, 9]]),
+    }
+
+
+# ruff: noqa: E501 - rows of a table
+# fmt: off
+REFUSED: list[tuple[str, type[Exception], str]] = [
+    # negative steps, dims out of range or named twice
+    ("x[::-1]", ShapeError, "slice: step must be positive, got -1"),
+    ("x.unfold(0, 2, 0)", ShapeError, "unfold: step must be positive, got 0"),
+    ("x.narrow(0, 2, 5)", ShapeError, "narrow: start 2 and length 5 do not lie within dim 0 of length 3"),
+    ("x.select(0, -4)", DimError, "select: index -4 is out of range for dim 0 of length 3"),
+    ("x.sum(2)", DimError, "dim 2 is out of range for a tensor of 2 dimensions, which takes -2 to 1"),
+    ("x.softmax(-3)", DimError, "dim -3 is out of range for a tensor of 2 dimensions, which takes -2 to 1"),
+    ("x.sum([0, -2])", ShapeError, "dims [0, -2] name a dimension twice"),
+    ("x.permute(0, 0)", ShapeError, "dims [0, 0] name a dimension twice"),
+    ("x.size(2)", DimError, "size: dim 2 is out of range for a tensor of shape [3, 4]"),
+    ("s.size(0)", DimError, "size: dim 0 is out of range for a tensor of shape []"),
+    ("s.squeeze(1)", DimError, "dim 1 is out of range for a tensor of 0 dimensions, which takes -1 to 0"),
+    # shapes
+    ("x.reshape(-1, -1)", ShapeError, "reshape: shape [-1, -1]: only one length can be -1"),
+    ("x.t().view(12)", ShapeError, "view: shape [12] needs a copy of shape [4, 3] with strides [1, 4]; use reshape"),
+    ("turnout.zeros(3, -1)", ShapeError, "a tensor cannot have shape [3, -1]: -1 is no length"),
+    ("turnout.cat([x, x.t()])", ShapeError, "cat: shapes [3, 4] and [4, 3] must be equal apart from dim 0"),
+    ("x @ x", ShapeError, "mm: shapes [3, 4] and [3, 4] do not match: 4 against 3"),
+    ("s @ x", ShapeError, "matmul: both operands need a dimension, got shapes [] and [3, 4]"),
+    ("turnout.einsum('ij,jk', x, x)", ShapeError, "einsum: 'j' of 'ij,jk' stands for 4 and 3"),
+    ("x.split(0)", ShapeError, "split: split_size must be positive, got 0"),
+    ("turnout.linspace(0, 1, -1)", ShapeError, "linspace: steps must not be negative, got -1"),
+    # nothing to choose from
+    ("e.max()", ShapeError, "max/min: a tensor of shape [0, 3] has no element to choose"),
+    ("e.amax(0)", DimError, "amax/amin: dim 0 of shape [0, 3] has length 0: there is no element to choose"),
+    ("e.argmax(0)", DimError, "argmax/argmin: dim 0 of shape [0, 3] has length 0: there is no element to choose"),
+    ("x.topk(5)", ShapeError, "topk: k must be 0 to 4, the length of dim 1 of shape [3, 4], got 5"),
+    ("x.kthvalue(0)", ArgumentError, "kthvalue: k must be 1 to 4, the length of the dim, got 0"),
+    ("x.item()", ArgumentError, "item: a tensor with 12 elements is not one number"),
+    # indices
+    ("x.gather(0, i)", DimError, "gather: index 9 is out of bounds for a dimension of size 3"),
+    ("x.scatter(0, i, 1.0)", DimError, "scatter: index 9 is out of bounds for a dimension of size 3"),
+    ("x.index_select(0, i[0])", DimError, "index_select: index 9 is out of bounds for a dimension of size 3"),
+    ("x[i]", IndexError, "index 9 is out of bounds for axis 0 with size 3"),
+    ("F.one_hot(-i)", ShapeError, "one_hot: a class index is negative"),
+    ("turnout.bincount(-i[0])", ValueError, "bincount: values must not be negative, got -9"),
+    # values
+    ("turnout.arange(0, math.inf)", ArgumentError, "arange: start, end and step must be finite, got 0, inf and 1"),
+    ("turnout.arange(0, 1, math.nan)", ArgumentError, "arange: start, end and step must be finite, got 0, 1 and nan"),
+    ("turnout.full((2,), math.nan, dtype=turnout.int64)", ArgumentError, "fill_: nan cannot be converted to int64"),
+    ("turnout.full((2,), -math.inf, dtype=turnout.int8)", ArgumentError, "fill_: -inf cannot be converted to int8"),
+    ("turnout.multinomial(s.log() * math.nan + turnout.ones(2), 1)", ArgumentError, "multinomial: a probability is negative, infinite or nan"),
+    ("turnout.bernoulli(s)", ArgumentError, "bernoulli: probabilities must lie between 0 and 1"),
+    ("turnout.quantile(x, 2.0)", ArgumentError, "quantile: q must lie between 0 and 1, got 2.0"),
+    ("i // 0", ArgumentError, "integer division by zero"),
+    ("i % 0", ArgumentError, "integer division by zero"),
+    ("i ** -1", ArgumentError, "pow: integers to negative integer powers have no integer result; convert to a float dtype first"),
+    ("(x > 1) - (x > 2)", DTypeError, "subtraction is not defined for bool operands; use logical_xor, or ~x to invert a mask"),
+    ("turnout.linalg.cholesky(-turnout.eye(2))", LinAlgError, "linalg.cholesky: the input is not positive-definite: the leading minor of order 1"),
+    # layers
+    ("F.conv2d(x[None, None], turnout.ones(1, 1, 5, 5))", ShapeError, "convolution: a kernel of [5, 5] with dilation [1, 1] does not fit the padded input, [3, 4]"),
+    ("F.conv2d(x[None, None], x[None, None], stride=0)", ShapeError, "convolution: 'stride' must be at least 1, got [0, 0]"),
+    ("F.max_pool2d(x[None], 5)", ShapeError, "max_pool2d: a kernel of [5, 5] does not fit 'self' of shape [1, 3, 4] with padding [0, 0]"),
+    ("F.pad(x, (1,))", ShapeError, "pad: 'pad' must hold two numbers for each of at most 2 dims, got [1]"),
+    ("F.embedding(i, x)", DimError, "index_select: index 9 is out of bounds for a dimension of size 3"),
+    ("F.cross_entropy(x, turnout.tensor([0, 1, 9]))", IndexError, "nll_loss: target 9 is out of bounds for 4 classes"),
+    ("turnout.fft.fft(x, n=0)", ShapeError, "fft.fft: cannot transform 0 elements"),
+    # memory that overlaps, or ends too early
+    ("x[:1].expand(3, 4).add_(1)", AliasError, "aten::add_.Scalar: cannot write into an expanded tensor: several of its elements are one memory location; clone() it first"),
+    ("turnout.as_strided(x, (5, 5), (4, 1))", ShapeError, "as_strided: size [5, 5], stride [4, 1] and offset 0 reach element 20 of a storage with 12"),
+    ("turnout.as_strided(x, (2, 2), (-1, 1))", ShapeError, "as_strided: size [2, 2] and stride [-1, 1] must not be negative"),
+]
+# fmt: on
+
+
+def evaluated(text: str, names: dict[str, turnout.Tensor]) -> Any:
+    return eval(text, {"turnout": turnout, "F": F, "math": math}, dict(names))
+
+
+@pytest.mark.parametrize(("text", "kind", "says"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_bad_input_is_refused_and_changes_nothing(text: str, kind: type[Exception], says: str) -> None:
+    names = given()
+    before = {name: t.tolist() for name, t in names.items()}
+    with pytest.raises(kind) as caught:
+        evaluated(text, names)
+    assert str(caught.value) == says
+    assert {name: t.tolist() for name, t in names.items()} == before
+
+
+NONE_LEFT = "Unable to allocate {} for an array with shape {} and data type {}"
+# fmt: off
+TOO_LARGE = [
+    ("turnout.zeros(HUGE)", "3.55 PiB", "(1000000000000000,)", "float32"),
+    ("turnout.empty(HUGE, dtype=turnout.int8)", "909. TiB", "(1000000000000000,)", "int8"),
+    ("turnout.arange(HUGE)", "7.11 PiB", "(1000000000000000,)", "int64"),
+    ("s.expand(HUGE) + 1", "3.55 PiB", "(1000000000000000,)", "float32"),
+    ("s.expand(HUGE).clone()", "3.55 PiB", "(1000000000000000,)", "float32"),
+    ("turnout.eye(10**8)", "35.5 PiB", "(100000000, 100000000)", "float32"),
+    ("s.expand(10**7, 1) @ s.expand(1, 10**7)", "364. TiB", "(10000000, 10000000)", "float32"),
+    ("F.pad(x, (0, HUGE))", "10.7 PiB", "(3, 1000000000000004)", "float32"),
+    ("s.expand(HUGE).sort()", "3.55 PiB", "(1000000000000000,)", "float32"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("text", "size", "shape", "dtype"), TOO_LARGE, ids=[row[0] for row in TOO_LARGE])
+def test_results_that_no_memory_holds_are_refused_before_anything_is_computed(text, size, shape, dtype) -> None:
+    with pytest.raises(MemoryError) as caught:
+        evaluated(text.replace("HUGE", str(HUGE)), given())
+    assert str(caught.value) == NONE_LEFT.format(size, shape, dtype)
+
+
+def test_shapes_that_no_array_can_have_are_shape_errors() -> None:
+    with pytest.raises(ShapeError) as caught:
+        turnout.zeros(2**62, 4)
+    assert str(caught.value) == (
+        "no memory on cpu can have shape [4611686018427387904, 4]: array is too big; "
+        "`arr.size * arr.dtype.itemsize` is larger than the maximum possible size."
+    )
+    with pytest.raises(ShapeError) as caught:
+        turnout.zeros(1).expand([1] * 65)
+    assert str(caught.value) == "a tensor on cpu has at most 64 dims, got 65"
+
+
+def test_meta_takes_any_size() -> None:
+    x = turnout.zeros(HUGE, device="meta")
+    assert (x + 1).sort().values.shape == (HUGE,)
+    assert (x[:, None] * x).shape == (HUGE, HUGE)
+    assert turnout.arange(HUGE, device="meta").sum().shape == ()
+
+
+# fmt: off
+ANSWERED = [
+    ("e.sum()", 0.0),
+    ("e.sum(0)", [0.0, 0.0, 0.0]),
+    ("e.prod(0)", [1.0, 1.0, 1.0]),
+    ("e.mean()", math.nan),
+    ("e.all()", True),
+    ("e.any()", False),
+    ("turnout.cat([e, e]).shape", (0, 3)),
+    ("(e @ e.t()).shape", (0, 0)),
+    ("(e.t() @ e)", [[0.0] * 3] * 3),
+    ("turnout.linalg.det(e[:, :0])", 1.0),
+    ("e.sort().values.shape", (0, 3)),
+    ("F.softmax(e, 0).shape", (0, 3)),
+    ("s.sum(0)", 2.0),
+    ("s.sort().values", 2.0),
+    ("s.cumsum(0)", 2.0),
+    ("(s * math.inf - s * math.inf)", math.nan),
+    ("(s * math.nan).clamp(0, 1)", math.nan),
+    ("turnout.tensor([1.0, math.nan, -math.inf]).sort().values", [-math.inf, 1.0, math.nan]),
+    ("turnout.tensor([1.0, math.nan]).max()", math.nan),
+    ("turnout.tensor([1.0, math.nan, 3.0]).argmax()", 1),
+    ("turnout.tensor([1.0, math.nan, 3.0]).nansum()", 4.0),
+    ("turnout.tensor([math.inf, 0.0]).softmax(0)", [math.nan, math.nan]),
+    ("turnout.tensor([-math.inf, 0.0]).softmax(0)", [0.0, 1.0]),
+    ("turnout.tensor([math.inf, -1.0]).logsumexp(0)", math.inf),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("text", "expected"), ANSWERED, ids=[row[0] for row in ANSWERED])
+def test_what_is_odd_but_has_an_answer_gets_it(text: str, expected: Any) -> None:
+    found = evaluated(text, given())
+    assert str(found.tolist() if isinstance(found, turnout.Tensor) else found) == str(expected)
+
+
+def test_a_copy_between_views_that_overlap_reads_before_it_writes() -> None:
+    x = turnout.arange(4)
+    x[1:].copy_(x[:-1])
+    assert x.tolist() == [0, 0, 1, 2]
