@@ -206,7 +206,7 @@ def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: A
 def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The softmax."""
     shape = self.shape
-    return restored(grad, shape, dim, keepdim) * (self - restored(result, shape, dim, keepdim)).exp()
+    return restored(grad, shape, dim, keepdim) * conj((self - restored(result, shape, dim, keepdim)).exp())
 
 
 def cumsum_grad(grad: Tensor, dim: int) -> Tensor:
@@ -262,6 +262,8 @@ def aminmax_grad(grads: Any, self: Tensor, smallest: Tensor, largest: Tensor, di
 
 def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Any, keepdim: bool) -> Tensor:
     """sign(x) |x|^(p-1) / norm^(p-1); 0 where the norm is 0, shared among the extremes for inf and -inf."""
+    if self.dtype.category != COMPLEX:
+        self = self.to(grad.dtype)
     shape = self.shape
     grad, norm = restored(grad, shape, dim, keepdim), restored(result, shape, dim, keepdim)
     if ord == 0:
