@@ -233,12 +233,13 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
 def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """The sum of grad[k] * exp(self - result[k]) from each element on.
 
-    Positive and negative gradients apart, as logarithms, so that nothing overflows.
+    Positive and negative gradients apart, as logarithms, so that nothing overflows; complex ones from an n x n table.
     """
     if not grad.shape:
         return grad
     if self.dtype.category == COMPLEX:
-        return cumsum_grad(grad * conj((-result).exp()), dim) * conj(self.exp())
+        taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
+        return (conj(taken) * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
     zero = grad == 0
     size = grad.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf) - result
     parts = [size.masked_fill(grad <= 0, -inf), size.masked_fill(grad >= 0, -inf)]
