@@ -85,9 +85,19 @@ def here(value: Any, device: str = "cpu") -> Any:
         return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict):
         return {k: here(v, device) for k, v in value.items()}
-    if isinstance(value, torch.nn.Module):
-        return lambda *args: here(value(*stand(args)), device)  # what it calls lands in `call`
+    if isinstance(value, torch.nn.Module | types.FunctionType):
+        return _function_here(value, device)
     return value
+
+
+def _function_here(function: Any, device: str) -> Any:
+    """A function of PyTorch's tensors that is an argument, as one of Turnout's."""
+
+    def called(*args: Any) -> Any:
+        with Redirect(device):
+            return here(function(*stand(args)), device)
+
+    return called
 
 
 def stand(value: Any) -> Any:

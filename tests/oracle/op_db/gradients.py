@@ -16,6 +16,13 @@ from op_db import judging
 from op_db.bridge import Missing, Redirect, array_of, find, here, stand, tensor_here
 
 
+# Arguments that turn random elements off: the rest of these operators is judged without them.
+WITHOUT_DROPPING: dict[str, dict[str, Any]] = {
+    "nn.functional.scaled_dot_product_attention": {"dropout_p": 0.0},
+    "nn.functional.multi_head_attention_forward": {"training": False},
+}
+
+
 def first(info: Any, dtype: torch.dtype) -> str | None:
     """The first difference between gradients."""
     return _over_samples(info, dtype, 1)
@@ -30,6 +37,7 @@ def _over_samples(info: Any, dtype: torch.dtype, order: int) -> str | None:
     if info.name in judging.RANDOM:
         return None  # the numbers that were drawn decide
     for number, sample in enumerate(judging.samples(info, dtype, requires_grad=True)):
+        sample.kwargs |= {k: v for k, v in WITHOUT_DROPPING.get(info.name, {}).items() if k in sample.kwargs}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:

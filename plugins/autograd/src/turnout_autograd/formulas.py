@@ -206,7 +206,7 @@ def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: A
 def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """The softmax."""
     shape = self.shape
-    return restored(grad, shape, dim, keepdim) * (self - restored(result, shape, dim, keepdim)).exp()
+    return restored(grad, shape, dim, keepdim) * conj((self - restored(result, shape, dim, keepdim)).exp())
 
 
 def cumsum_grad(grad: Tensor, dim: int) -> Tensor:
@@ -233,12 +233,13 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
 def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """The sum of grad[k] * exp(self - result[k]) from each element on.
 
-    Positive and negative gradients apart, as logarithms, so that nothing overflows.
+    Positive and negative gradients apart, as logarithms, so that nothing overflows; complex ones from an n x n table.
     """
     if not grad.shape:
         return grad
     if self.dtype.category == COMPLEX:
-        return cumsum_grad(grad * conj((-result).exp()), dim) * conj(self.exp())
+        taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
+        return (conj(taken) * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
     zero = grad == 0
     size = grad.masked_fill(zero, 1).abs().log().masked_fill(zero, -inf) - result
     parts = [size.masked_fill(grad <= 0, -inf), size.masked_fill(grad >= 0, -inf)]
@@ -262,6 +263,8 @@ def aminmax_grad(grads: Any, self: Tensor, smallest: Tensor, largest: Tensor, di
 
 def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: Any, keepdim: bool) -> Tensor:
     """sign(x) |x|^(p-1) / norm^(p-1); 0 where the norm is 0, shared among the extremes for inf and -inf."""
+    if self.dtype.category != COMPLEX:
+        self = self.to(grad.dtype)
     shape = self.shape
     grad, norm = restored(grad, shape, dim, keepdim), restored(result, shape, dim, keepdim)
     if ord == 0:

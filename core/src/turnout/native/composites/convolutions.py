@@ -143,6 +143,8 @@ def convolution_backward(
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:  # fmt: skip
     """(of input, of weight, of bias), None for those that the mask does not ask for."""
     ndim = input.ndim - 2
+    if weight.dtype.is_complex:
+        input, weight = aten.conj(input), aten.conj(weight)
     steps, pads, gaps = (
         spread("convolution_backward", name, value, ndim)
         for name, value in (("stride", stride), ("padding", padding), ("dilation", dilation))

@@ -4155,7 +4155,7 @@ class ProdBackward0(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         result = node.result.tensor(node, 'result')
-        grad_self = prod_grad(grad, conj(self).to(grad.dtype), result)
+        grad_self = prod_grad(grad, conj(self).to(grad.dtype), conj(result))
         metas = node.metas
         if metas is not None:
             grad_self = fit(grad_self, metas[0])
@@ -4179,7 +4179,7 @@ class ProdBackward1(Node):
         result = node.result.tensor(node, 'result')
         dim = node.dim
         keepdim = node.keepdim
-        grad_self = prod_grad_dim(grad, conj(self).to(grad.dtype), result, dim, keepdim)
+        grad_self = prod_grad_dim(grad, conj(self).to(grad.dtype), conj(result), dim, keepdim)
         metas = node.metas
         if metas is not None:
             grad_self = fit(grad_self, metas[0])
@@ -4426,7 +4426,7 @@ class LinalgVectorNormBackward0(Node):
         dim = node.dim
         keepdim = node.keepdim
         ord = node.ord
-        grad_self = vector_norm_grad(grad, self.to(grad.dtype), result, ord, dim, keepdim)
+        grad_self = vector_norm_grad(grad, self, result, ord, dim, keepdim)
         metas = node.metas
         if metas is not None:
             grad_self = fit(grad_self, metas[0])
