@@ -25,6 +25,10 @@ def test_every_core_operator_is_called():
     assert [n for n in core.operators() if not any(core.calls(n, dtype) for dtype in core.DTYPES)] == []
 
 
+def test_the_list_of_exceptions_names_only_core_operators():
+    assert known.names("core") <= set(core.operators())
+
+
 @pytest.mark.parametrize("dtype", core.DTYPES)
 @pytest.mark.parametrize("name", core.operators())
 def test_a_core_operator_gives_what_torch_gives(name, dtype):
