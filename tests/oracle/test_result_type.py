@@ -55,3 +55,9 @@ def test_every_tensor_promotes_with_a_number_as_in_torch(number):
         if expected != found and expected != ("complex32", "complex32"):
             differences.append((operand, expected, found))
     assert differences == []
+
+
+@pytest.mark.parametrize("first", NUMBERS, ids=str)
+@pytest.mark.parametrize("second", NUMBERS, ids=str)
+def test_every_pair_of_numbers_promotes_as_in_torch(first, second):
+    assert answer(turnout.result_type, first, second) == answer(torch.result_type, first, second)

@@ -11,8 +11,10 @@ import pytest
 
 import turnout
 from turnout.errors import AliasError, DTypeError, ShapeError
+from turnout.generated.groups import STRUCTURED
 from turnout.native import load_yaml
-from turnout.registry import Library
+from turnout.registry import REGISTRY, Library
+from turnout.shapes import SHAPES
 
 tensor = turnout.tensor
 
@@ -40,6 +42,30 @@ SAMPLES = {
     "scatter_add": (0, tensor([0, 0]), tensor([1.0, 1.0])),
     "masked_fill": (tensor([True, False, True]), 7.0),
 }
+
+
+# ---- one shape function, one kernel
+
+
+def test_every_structured_group_has_one_shape_function_and_nothing_else_has_one():
+    assert {f"aten::{name}" for name in SHAPES} == set(STRUCTURED)
+    served = [variant for variants, _ in STRUCTURED.values() for variant in variants]
+    assert len(served) == len(set(served))
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_all_variants_of_a_structured_group_are_served_by_one_kernel_of_a_backend(device):
+    key = turnout.zeros(1, device=device).device.backend.name
+    found = {}
+    for group, (variants, _) in STRUCTURED.items():
+        kernels = [REGISTRY.find(variant).kernels for variant in variants]
+        assert not any(alias.startswith("Composite") for table in kernels for alias in table), group
+        assert {len(table.get(key, ())) for table in kernels} == {1}, group
+        found[group] = {table[key][0].fn for table in kernels}
+    assert {group for group, functions in found.items() if len(functions) != 1} == set()
+
+
+# ---- what they compute
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -1,6 +1,6 @@
 """`exceptions.toml`: what does not pass, with the reason. A name that passes must leave it.
 
-A table for each check ("forward", "errors"), an entry for each OpInfo: a reason, or a reason for each dtype.
+A table for each check ("forward", "errors", "core"), an entry for each OpInfo or operator: a reason, or one for each dtype.
 """
 
 from __future__ import annotations
