@@ -48,5 +48,7 @@ def test_a_wrong_gradient_is_found(monkeypatch):
     from turnout_autograd.generated import kernels
 
     right = kernels.ExpBackward0.backward
-    monkeypatch.setattr(kernels.ExpBackward0, "backward", lambda node, grad, edges: (right(node, grad, edges) * 2))
-    assert "gradient 0: Tensor-likes are not close!" in gradients.first(info, torch.float64).replace("Scalars", "Tensor-likes")
+    monkeypatch.setattr(kernels.ExpBackward0, "backward", lambda node, grad, edges: right(node, grad, edges) * 2)
+    assert "gradient 0: Tensor-likes are not close!" in gradients.first(info, torch.float64).replace(
+        "Scalars", "Tensor-likes"
+    )

@@ -15,7 +15,6 @@ import turnout
 from op_db import judging
 from op_db.bridge import Missing, Redirect, array_of, find, here, stand, tensor_here
 
-
 # Arguments that turn random elements off: the rest of these operators is judged without them.
 WITHOUT_DROPPING: dict[str, dict[str, Any]] = {
     "nn.functional.scaled_dot_product_attention": {"dropout_p": 0.0},
