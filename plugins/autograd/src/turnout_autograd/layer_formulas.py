@@ -96,7 +96,7 @@ def group_norm_grad(
     eps: float, mask: Any,
 ) -> Any:  # fmt: skip
     """The same for groups of channels, of which the statistics have gradients too."""
-    rows = None
+    rows: Any = None
     if GRAD.get()[0] or grads[1] is not None or grads[2] is not None:
         rows = input.to(mean.dtype).reshape((n, group, c // group * area))
     if GRAD.get()[0]:
