@@ -62,16 +62,25 @@ def _at_least_1d(self: Tensor) -> Tensor:
 
 def index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """self with one value in the slices along `dim` that `index` names."""
-    target, at = _at("index_fill", self, dim, index)
-    made: Tensor = aten.index_put(target, at, _filling(self, value))
+    target, named = _named("index_fill", self, dim, index)
+    made: Tensor = aten.masked_fill__Tensor(target, named, _filling(self, value))
     return made if self.shape else aten.view(made, ())
 
 
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """The same, written into self."""
-    target, at = _at("index_fill_", self, dim, index)
-    aten.index_put_(target, at, _filling(self, value))
+    target, named = _named("index_fill_", self, dim, index)
+    aten.masked_fill___Tensor(target, named, _filling(self, value))
     return self
+
+
+def _named(name: str, self: Tensor, dim: int, index: Tensor) -> tuple[Tensor, Tensor]:
+    """self with at least one dim, and a mask of the slices along `dim`: an index that comes twice has one gradient."""
+    target, at = _at(name, self, dim, index)
+    d = len(at) - 1
+    none = aten.new_zeros(index, (target.shape[d],), dtype=bool_)
+    mask = aten.index_put(none, at[d:], aten.new_ones(index, (), dtype=bool_))
+    return target, aten.view(mask, (*(1,) * d, target.shape[d], *(1,) * (target.ndim - d - 1)))
 
 
 def _filling(self: Tensor, value: Any) -> Tensor:
