@@ -212,7 +212,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("linalg_norm.ord_str", (S(T(A), "fro"), S(T(A), "nuc")), lambda np, x, ord: np.linalg.norm(x, ord)),
     OperatorCase("nuclear_norm", (S(T(A)),), lambda np, x: np.linalg.norm(x, "nuc")),
     OperatorCase("nuclear_norm.dim", (S(T(TWO), [0, 2]),), lambda np, x, d: np.linalg.norm(x, "nuc", tuple(d))),
-    OperatorCase("linalg_cond", (S(T(A)), S(T(A), -2), S(T(TWO), 1)), lambda np, x, p=None: np.linalg.cond(x, p)),
+    OperatorCase("linalg_cond", (S(T(A)), S(T(A), -2), S(T(A), 1)), lambda np, x, p=None: np.linalg.cond(x, p)),
     OperatorCase("linalg_cond.p_str", (S(T(A), "fro"), S(T(A), "nuc")), lambda np, x, p: np.linalg.cond(x, p)),
 )
 # fmt: on

@@ -8,7 +8,6 @@ distributions have tests of their own), uninitialised ones too.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -46,12 +45,12 @@ def label(info: Any) -> str:
     return f"{info.name}.{info.variant_test_name}" if info.variant_test_name else info.name
 
 
-def samples(info: Any, dtype: torch.dtype, requires_grad: bool = False) -> Iterator[Any]:
+def samples(info: Any, dtype: torch.dtype, requires_grad: bool = False) -> list[Any]:
     """The OpInfo's samples, the same in every run."""
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield from info.sample_inputs("cpu", dtype, requires_grad=requires_grad)
+        return list(info.sample_inputs("cpu", dtype, requires_grad=requires_grad))
 
 
 def tolerance(info: Any, dtype: torch.dtype) -> tuple[float, float]:

@@ -34,8 +34,8 @@ def _one(name: str, argument: str, value: Sequence[int]) -> int:
 
 
 def max_pool1d_with_indices(
-    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,), ceil_mode: bool = False,
+    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
+    dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(largest elements, their places) of windows of one dim."""
     kernel, pad, gap = (
@@ -50,16 +50,16 @@ def max_pool1d_with_indices(
 
 
 def max_pool1d(
-    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,), ceil_mode: bool = False,
+    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
+    dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
     """The same without the places."""
     return max_pool1d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
 def max_pool2d(
-    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,), ceil_mode: bool = False,
+    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
+    dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
     """The largest elements of windows of two dims."""
     made: Tensor = aten.max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
@@ -67,8 +67,8 @@ def max_pool2d(
 
 
 def max_pool3d(
-    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,), ceil_mode: bool = False,
+    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
+    dilation: Sequence[int] | int = 1, ceil_mode: bool = False,
 ) -> Tensor:  # fmt: skip
     """Three."""
     made: Tensor = aten.max_pool3d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
@@ -114,7 +114,7 @@ def _placed(values: Tensor, indices: Tensor, shape: Sequence[int], lead: int, *,
 
 
 def avg_pool1d(
-    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
+    self: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] | int = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
     """Means of windows of one dim."""
