@@ -27,10 +27,10 @@ def _line(name: str, self: Tensor) -> Tensor:
     return made
 
 
-def _one(name: str, argument: str, value: Sequence[int]) -> int:
+def _one(name: str, argument: str, value: Any) -> int:
     if len(value) != 1:
         raise ShapeError(f"{name}: '{argument}' must be one number, got {list(value)}")
-    return value[0]
+    return int(value[0])
 
 
 def max_pool1d_with_indices(
