@@ -49,6 +49,9 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("x @ x", ShapeError, "mm: shapes [3, 4] and [3, 4] do not match: 4 against 3"),
     ("s @ x", ShapeError, "matmul: both operands need a dimension, got shapes [] and [3, 4]"),
     ("turnout.einsum('ij,jk', x, x)", ShapeError, "einsum: 'j' of 'ij,jk' stands for 4 and 3"),
+    ("x.repeat(-1, 2)", ShapeError, "repeat: repeats must not be negative, got [-1, 2]"),
+    ("x.clamp()", ArgumentError, "clamp: at least one of 'min' and 'max' must be given"),
+    ("turnout.clamp_(x)", ArgumentError, "clamp: at least one of 'min' and 'max' must be given"),
     ("x.split(0)", ShapeError, "split: split_size must be positive, got 0"),
     ("turnout.linspace(0, 1, -1)", ShapeError, "linspace: steps must not be negative, got -1"),
     # nothing to choose from

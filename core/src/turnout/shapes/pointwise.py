@@ -6,7 +6,7 @@ The usual case (equal dtypes) answers with a bare `Out`; casts are named only wh
 from __future__ import annotations
 
 from turnout.dtypes import BOOL, COMPLEX, FLOAT, INT, DType, bool_, complex128, float32, float64, int32
-from turnout.errors import ArgumentError, CallError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.shapes.extents import broadcast, broadcast_all, layout
 from turnout.shapes.promotion import common_dtype, fitted, float_dtype, result_type
 from turnout.shapes.specs import Out, Result
@@ -356,7 +356,7 @@ def where(condition: Tensor, self: Any, other: Any) -> Out | Result:
 def clamp(self: Tensor, min: Any = None, max: Any = None) -> Out | Result:
     """Bounds are tensors or numbers, at least one; all are promoted together."""
     if min is None and max is None:
-        raise CallError("clamp: at least one of 'min' and 'max' must be given")
+        raise ArgumentError("clamp: at least one of 'min' and 'max' must be given")
     computed = result_type(self, min, max)
     refuse(computed, "clamp", BOOL, COMPLEX)
     operands = {"self": self, "min": min, "max": max}

@@ -307,6 +307,8 @@ def selection(xp: Any) -> Table:
         return min(max(value, info.min), info.max)
 
     def clamp(self: Any, min: Any = None, max: Any = None, out: Any = None) -> Any:
+        if min is None and max is None:
+            raise ValueError("no bound")  # the shape function says it as an error of the operator
         value = self
         if min is not None:
             value = xp.maximum(value, bound(min, self.dtype))

@@ -142,6 +142,8 @@ def repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     lead = len(repeats) - self.ndim
     if lead < 0:
         raise ShapeError(f"repeat: repeats {list(repeats)} must name each dimension of shape {list(self.shape)}")
+    if any(times < 0 for times in repeats):
+        raise ShapeError(f"repeat: repeats must not be negative, got {list(repeats)}")
     own = (1,) * lead + self.shape
     apart: list[Any] = [n for length in own for n in (1, length)]
     laid = [n for times, length in zip(repeats, own, strict=True) for n in (times, length)]
