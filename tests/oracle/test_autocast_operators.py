@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
 
+from freedoms import OPEN  # noqa: E402
+
 import turnout  # noqa: E402
 from operator_cases import CASES, calls  # noqa: E402
 from turnout.registry import find_operator  # noqa: E402
@@ -64,8 +66,19 @@ def own_values(tensor):
     return (tensor.float() if tensor.dtype in (turnout.bfloat16, turnout.float16) else tensor).detach().numpy()
 
 
+# differs from torch: none is on its list; they are composites of other operators here, of which other ones are cast.
+OF_OTHER_PIECES = {
+    "convolution_backward", "bilinear", "rnn_tanh_cell", "lstm_cell", "gru_cell", "rnn_tanh.input", "lstm.input",
+    "linalg_pinv", "linalg_pinv.atol_rtol_tensor", "linalg_pinv.atol_rtol_float", "linalg_pinv.rcond_tensor",
+}  # fmt: skip
+
+
+def test_what_is_cast_otherwise_is_not_on_the_list():
+    assert set(CPU) & OF_OTHER_PIECES == set()
+
+
 @pytest.mark.parametrize("lower", ["bfloat16", "float16"])
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if c.op not in OF_OTHER_PIECES], ids=str)
 def test_dtypes_and_values_under_autocast_are_those_of_torch(case, lower):
     name, _, overload = case.op.partition(".")
     theirs = getattr(getattr(torch.ops.aten, name), overload or "default")
@@ -81,9 +94,9 @@ def test_dtypes_and_values_under_autocast_are_those_of_torch(case, lower):
                 found = flat(ours(*own_args, **own_kwargs))
             assert len(found) == len(expected)
             random = draws(ours, own_args, own_kwargs)
-            for e, f in zip(expected, found, strict=True):
+            for i, (e, f) in enumerate(zip(expected, found, strict=True)):
                 assert f.dtype.name == str(e.dtype).removeprefix("torch."), (dtype, args)
-                if random:
+                if random or i in OPEN.get(case.op, ()):
                     continue
                 limit = TOLERANCES.get(lower if case.op in CPU and dtype != "float64" else dtype, 1e-6)
                 limit = max(limit, case.tolerance)
