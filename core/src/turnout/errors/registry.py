@@ -41,7 +41,8 @@ def unknown_operator(qualified_name: str, registry: Registry) -> str:
     """An operator that nobody defined, with near names."""
     from difflib import get_close_matches
 
-    names = [name for name, op in registry.operators.items() if op.is_defined]
+    # A list at once, here and below: another thread may define or undo meanwhile.
+    names = [name for name, op in list(registry.operators.items()) if op.is_defined]
     near = get_close_matches(qualified_name, names, 3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"no operator {qualified_name}{hint}"
@@ -49,5 +50,5 @@ def unknown_operator(qualified_name: str, registry: Registry) -> str:
 
 def unknown_namespace(namespace: str, registry: Registry) -> str:
     """A namespace with no operators."""
-    there = ", ".join(sorted(name for name, packets in registry.packets.items() if packets))
+    there = ", ".join(sorted(name for name, packets in list(registry.packets.items()) if packets))
     return f"no operators in namespace {namespace!r}; there are {there}"

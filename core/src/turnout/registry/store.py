@@ -83,14 +83,14 @@ class Registry:
     @property
     def operators(self) -> dict[str, Operator]:
         """Every operator by name. Asking for it defines those that nobody has used yet: for tools, not for calls."""
-        for namespace in self._sources:
+        for namespace in list(self._sources):
             self._load_all(namespace)
         return self._operators
 
     @property
     def packets(self) -> dict[str, dict[str, Packet]]:
         """Every packet by namespace and name; like `operators`, it defines what is not defined yet."""
-        for namespace in self._sources:
+        for namespace in list(self._sources):
             self._load_all(namespace)
         return self._packets
 
