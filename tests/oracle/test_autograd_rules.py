@@ -190,7 +190,7 @@ BACKWARD = {
     "grad no outputs": lambda g: g.grad([], [g.x]),
     "grad an input that is no tensor": lambda g: g.grad(g.x.sum(), [3.0]),
     "grad of a view of the input": lambda g: g.grad(g.x.sum(), g.x[:2]),
-    "grad with a dict": lambda g: g.grad(g.x.sum(), {"x": g.x}),
+    "grad with a dict": lambda g: list(g.grad(g.x.sum(), {"x": g.x}).items()),
     "grad of several sums": lambda g: g.grad([g.x.sum(), (g.x * g.w).sum()], [g.x, g.w]),
     "grad batched": lambda g: g.grad(g.x * g.x, g.x, g.t.eye(3, dtype=g.t.float64), is_grads_batched=True),
     "grad batched wrong": lambda g: g.grad(g.x * g.x, g.x, g.t.eye(2, dtype=g.t.float64), is_grads_batched=True),
@@ -389,7 +389,6 @@ HOOKS = {
     "raises": lambda g: (h := g.x * 2, h.register_hook(lambda d: 1 / 0), h.sum().backward()),
     "raises, grads": lambda g: (h := g.x * 2, h.register_hook(lambda d: 1 / 0), refuses((h.sum() + g.w.sum()).backward), g.x.grad)[3],
     "changes the gradient in place": lambda g: (h := g.x * 2, h.register_hook(lambda d: also(None, d.mul_(5))), (h * 1).sum().backward(), g.x.grad)[3],
-    "not callable": lambda g: g.x.register_hook(3),
     "several outputs": lambda g: (o := [], u := g.x.unbind(0), u[1].register_hook(lambda d: o.append(plain(d))), (u[0] + 2 * u[1]).backward(), o)[4],
     "unused output": lambda g: (o := [], u := g.x.unbind(0), u[1].register_hook(lambda d: o.append(plain(d))), u[0].backward(), o)[4],
     "retain and hook before": lambda g: (h := g.x * 2, h.register_hook(lambda d: d * 3), h.retain_grad(), h.sum().backward(), h.grad)[4],
@@ -410,7 +409,8 @@ HOOKS = {
     "post hook too few": lambda g: (h := g.x * g.w, h.grad_fn.register_hook(lambda i, d: (i[0],)), h.sum().backward()),
     "post hook a number": lambda g: (h := g.x * g.w, h.grad_fn.register_hook(lambda i, d: (3, 3)), h.sum().backward()),
     "post hook of another shape": lambda g: (h := g.x * g.w, h.grad_fn.register_hook(lambda i, d: (g.ones(2), i[1])), h.sum().backward()),
-    "post accumulate": lambda g: (g.x.register_post_accumulate_grad_hook(lambda t: t.grad.mul_(2)), g.x.sum().backward(), g.x.grad)[2],
+    "post accumulate": lambda g: (g.x.register_post_accumulate_grad_hook(lambda t: also(None, t.grad.mul_(2))), g.x.sum().backward(), g.x.grad)[2],
+    "post accumulate returns a tensor": lambda g: (g.x.register_post_accumulate_grad_hook(lambda t: t.grad), g.x.sum().backward()),
     "post accumulate non-leaf": lambda g: (g.x * 2).register_post_accumulate_grad_hook(print),
     "post accumulate untracked": lambda g: g.p.register_post_accumulate_grad_hook(print),
     "post accumulate order": lambda g: (o := [], g.x.register_post_accumulate_grad_hook(lambda t: o.append(1)), g.x.register_post_accumulate_grad_hook(lambda t: o.append(2)), g.x.register_hook(lambda d: o.append(0)), g.x.sum().backward(), o)[5],
@@ -432,17 +432,164 @@ HOOKS = {
     "node names": lambda g: [(g.x * 2).grad_fn.next_functions[0][1], len((g.x * g.w).grad_fn.next_functions), g.x.grad_fn is None],
     "node metadata": lambda g: (h := g.x * 2, h.grad_fn.metadata.update(a=1), h.grad_fn.metadata["a"])[2],
 }
+
+# Functions are written `f(forward, backward[, setup])`; ctx is `c`, gradients `d`.
+FUNCTIONS = {
+    "old form": lambda g: (y := g.function(lambda c, x: x * 2, lambda c, d: d * 2).apply(g.x), y.sum().backward(), g.x.grad)[2],
+    "new form": lambda g: (y := g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None).apply(g.x), y.sum().backward(), g.x.grad)[2],
+    "no backward": lambda g: type("F", (g.t.autograd.Function,), {"forward": staticmethod(lambda c, x: x * 2)}).apply(g.x).sum().backward(),
+    "no backward untracked": lambda g: type("F", (g.t.autograd.Function,), {"forward": staticmethod(lambda c, x: x * 2)}).apply(g.p),
+    "no forward": lambda g: type("F", (g.t.autograd.Function,), {"backward": staticmethod(lambda c, d: d)}).apply(g.x),
+    "vjp instead of backward": lambda g: (type("F", (g.t.autograd.Function,), {"forward": staticmethod(lambda c, x: x * 2), "vjp": staticmethod(lambda c, d: d * 2)}).apply(g.x).sum().backward(), g.x.grad)[1],
+    "both vjp and backward": lambda g: type("F", (g.t.autograd.Function,), {"forward": staticmethod(lambda c, x: x * 2), "vjp": staticmethod(lambda c, d: d * 2), "backward": staticmethod(lambda c, d: d * 2)}).apply(g.x).sum().backward(),
+    "made an instance": lambda g: g.function(lambda c, x: x * 2, lambda c, d: d * 2)()(g.x),
+    "not static": lambda g: type("F", (g.t.autograd.Function,), {"forward": lambda c, x: x * 2, "backward": lambda c, d: d * 2}).apply(g.x).sum().backward(),
+    "keyword arguments": lambda g: g.function(lambda c, x, s=2: x * s, lambda c, d: d * 2).apply(g.x, s=3),
+    "too few grads": lambda g: g.function(lambda c, x, w: x * w, lambda c, d: d).apply(g.x, g.w).sum().backward(),
+    "too many grads": lambda g: g.function(lambda c, x: x * 2, lambda c, d: (d, d)).apply(g.x).sum().backward(),
+    "too many None": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: (d, None, None)).apply(g.x).sum().backward(), g.x.grad)[1],
+    "a grad for a number": lambda g: g.function(lambda c, x, k: x * k, lambda c, d: (d, d)).apply(g.x, 2).sum().backward(),
+    "a grad for an untracked tensor": lambda g: (g.function(lambda c, x, k: x * k, lambda c, d: (d, d)).apply(g.x, g.p).sum().backward(), g.x.grad, g.p.grad)[1:],
+    "None for a tracked one": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: None).apply(g.x).sum().backward(), g.x.grad)[1],
+    "a number": lambda g: g.function(lambda c, x: x * 2, lambda c, d: 3.0).apply(g.x).sum().backward(),
+    "a wrong shape": lambda g: g.function(lambda c, x: x * 2, lambda c, d: d[:2]).apply(g.x).sum().backward(),
+    "a wrong rank": lambda g: g.function(lambda c, x: x * 2, lambda c, d: d.unsqueeze(0).expand(2, 3)).apply(g.x).sum().backward(),
+    "an expandable shape": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: d[:1]).apply(g.x).sum().backward(), g.x.grad)[1],
+    "a reducible shape": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: d.expand(2, 3)).apply(g.x).sum().backward(), g.x.grad)[1],
+    "0-dim for three": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: d.sum()).apply(g.x).sum().backward(), g.x.grad)[1],
+    "another float": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: d.to(g.t.float32)).apply(g.x).sum().backward(), g.x.grad, g.x.grad.dtype is g.t.float64)[1:],
+    "complex for real": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: d * 1j).apply(g.x).sum().backward(), g.x.grad)[1],
+    "whole numbers": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: d.to(g.t.int64)).apply(g.x).sum().backward(), g.x.grad)[1],
+    "another device": lambda g: g.function(lambda c, x: x * 2, lambda c, d: d.to("meta")).apply(g.x).sum().backward(),
+    "backward raises": lambda g: g.function(lambda c, x: x * 2, lambda c, d: 1 / 0).apply(g.x).sum().backward(),
+    "forward raises": lambda g: (refuses(lambda: g.function(lambda c, x: 1 / 0, lambda c, d: d).apply(g.x)), g.t.is_grad_enabled())[1],
+    "forward returns a number": lambda g: g.function(lambda c, x: 3.0, lambda c, d: d).apply(g.x),
+    "forward returns None": lambda g: g.function(lambda c, x: None, lambda c, d: d).apply(g.x) is None,
+    "forward returns a tensor and None": lambda g: g.function(lambda c, x: (x * 2, None), lambda c, d, e: d).apply(g.x)[1] is None,
+    "forward returns a tensor and a number": lambda g: g.function(lambda c, x: (x * 2, 3), lambda c, d, e: d).apply(g.x)[1],
+    "forward returns a list": lambda g: type(g.function(lambda c, x: [x * 2, x * 3], lambda c, d, e: d).apply(g.x)).__name__,
+    "forward returns a nested list": lambda g: g.function(lambda c, x: ([x * 2], x * 3), lambda c, *d: d[-1]).apply(g.x)[1].requires_grad,
+    "forward returns a dict": lambda g: g.function(lambda c, x: {"a": x * 2}, lambda c, d: d).apply(g.x)["a"].requires_grad,
+    "a list of tensors given": lambda g: g.function(lambda c, l: l[0] * 2, lambda c, d: None).apply([g.x, g.w]).requires_grad,
+    "whole output": lambda g: g.function(lambda c, x: (x * 2).to(g.t.int64), lambda c, d: d).apply(g.x).requires_grad,
+    "no tensors": lambda g: g.function(lambda c, k: g.ones(3) * k, lambda c, d: d).apply(3).requires_grad,
+    "grad mode in forward": lambda g: g.function(lambda c, x: x * float(g.t.is_grad_enabled()), lambda c, d: d).apply(g.x),
+    "grad mode in backward": lambda g: (o := [], g.function(lambda c, x: x * 2, lambda c, d: also(d, o.append(g.t.is_grad_enabled()))).apply(g.x).sum().backward(), o)[2],
+    "grad mode in a recorded backward": lambda g: (o := [], g.function(lambda c, x: x * 2, lambda c, d: also(d, o.append(g.t.is_grad_enabled()))).apply(g.x).sum().backward(create_graph=True), o)[2],
+    "needs_input_grad": lambda g: (o := [], g.function(lambda c, *a: also(a[0] * 2, o.append(c.needs_input_grad)), lambda c, d: (d, None, None, None)).apply(g.x, g.p, 3, g.i), o)[2],
+    "needs_input_grad in backward": lambda g: (o := [], g.function(lambda c, x, w: x * w, lambda c, d: also((d, d), o.append(c.needs_input_grad))).apply(g.x, g.p).sum().backward(), o)[2],
+    "needs_input_grad by grad": lambda g: (o := [], y := g.function(lambda c, x, w: x * w, lambda c, d: also((d, d), o.append(c.needs_input_grad))).apply(g.x, g.w), g.grad(y.sum(), g.x), o)[3],
+    "needs_input_grad under no_grad": lambda g: (o := [], within(g.t.no_grad(), lambda: g.function(lambda c, x: also(x * 2, o.append(c.needs_input_grad)), lambda c, d: d).apply(g.x)), o)[2],
+    "save input": lambda g: (g.function(lambda c, x: (c.save_for_backward(x), x * x)[1], lambda c, d: d * 2 * c.saved_tensors[0]).apply(g.x).sum().backward(), g.x.grad)[1],
+    "save a number": lambda g: g.function(lambda c, x: (c.save_for_backward(3), x * x)[1], lambda c, d: d).apply(g.x).sum().backward(),
+    "save a list": lambda g: g.function(lambda c, x: (c.save_for_backward([x]), x * x)[1], lambda c, d: d).apply(g.x).sum().backward(),
+    "save None": lambda g: (o := [], g.function(lambda c, x: (c.save_for_backward(None, x), x * x)[1], lambda c, d: also(d, o.append(c.saved_tensors[0] is None))).apply(g.x).sum().backward(), o)[2],
+    "save twice": lambda g: (o := [], g.function(lambda c, x: (c.save_for_backward(x), c.save_for_backward(x, x), x * x)[2], lambda c, d: also(d, o.append(len(c.saved_tensors)))).apply(g.x).sum().backward(), o)[2],
+    "save nothing": lambda g: (o := [], g.function(lambda c, x: x * x, lambda c, d: also(d, o.append(len(c.saved_tensors)))).apply(g.x).sum().backward(), o)[2],
+    "save an intermediate": lambda g: (g.function(lambda c, x: (h := x.exp(), c.save_for_backward(h), h * 1)[2], lambda c, d: d * c.saved_tensors[0]).apply(g.x * 0).sum().backward(), g.x.grad)[1],
+    "saved read twice": lambda g: (y := g.function(lambda c, x: (c.save_for_backward(x), x * x)[1], lambda c, d: d * 2 * c.saved_tensors[0]).apply(g.x).sum(), y.backward(), y.backward()),
+    "saved read twice, retained": lambda g: (y := g.function(lambda c, x: (c.save_for_backward(x), x * x)[1], lambda c, d: d * 2 * c.saved_tensors[0]).apply(g.x).sum(), y.backward(retain_graph=True), y.backward(), g.x.grad)[3],
+    "twice, nothing saved": lambda g: (y := g.function(lambda c, x: x * 2, lambda c, d: d * 2).apply(g.x).sum(), y.backward(), y.backward(), g.x.grad)[3],
+    "saved input changed": lambda g: (h := g.x * 1, y := g.function(lambda c, x: (c.save_for_backward(x), x * x)[1], lambda c, d: d * 2 * c.saved_tensors[0]).apply(h), h.add_(1), y.sum().backward()),
+    "saved output changed": lambda g: (y := g.function(lambda c, x: (o := x.exp(), c.save_for_backward(o), o)[2], lambda c, d: d * c.saved_tensors[0]).apply(g.x), y.add_(1), y.sum().backward()),
+    "saved input changed in forward": lambda g: g.function(lambda c, x: (c.save_for_backward(x), c.mark_dirty(x), x.mul_(2))[2], lambda c, d: d * c.saved_tensors[0]).apply(g.x * 1).sum().backward(),
+    "an attribute": lambda g: (g.function(lambda c, x: (setattr(c, "k", 3), x * 3)[1], lambda c, d: d * c.k).apply(g.x).sum().backward(), g.x.grad)[1],
+    "dirty": lambda g: (h := g.x * 1, g.function(lambda c, x: (c.mark_dirty(x), x.mul_(2))[1], lambda c, d: d * 2).apply(h), h.sum().backward(), g.x.grad)[3],
+    "dirty leaf": lambda g: g.function(lambda c, x: (c.mark_dirty(x), x.mul_(2))[1], lambda c, d: d * 2).apply(g.x),
+    "dirty view": lambda g: (b := g.x * 1, v := b[:2], g.function(lambda c, x: (c.mark_dirty(x), x.mul_(2))[1], lambda c, d: d * 2).apply(v), b.sum().backward(), g.x.grad)[4],
+    "dirty view of a leaf": lambda g: g.function(lambda c, x: (c.mark_dirty(x), x.mul_(2))[1], lambda c, d: d * 2).apply(g.x[:2]),
+    "dirty untracked": lambda g: (g.function(lambda c, x, w: (c.mark_dirty(x), x.mul_(w))[1], lambda c, d: (d, d)).apply(g.p, g.w), g.p.requires_grad)[1],
+    "dirty not returned": lambda g: g.function(lambda c, x: (c.mark_dirty(x), x.mul_(2), x * 1)[2], lambda c, d: d * 2).apply(g.x * 1),
+    "dirty not an input": lambda g: g.function(lambda c, x: (h := x * 1, c.mark_dirty(h), h)[2], lambda c, d: d * 2).apply(g.x * 1).requires_grad,
+    "dirty a number": lambda g: g.function(lambda c, x: (c.mark_dirty(3), x * 1)[1], lambda c, d: d * 2).apply(g.x * 1),
+    "dirty and another view output": lambda g: g.function(lambda c, x: (c.mark_dirty(x), (x.mul_(2), x[:1]))[1], lambda c, d, e: d * 2).apply(g.x * 1)[0].requires_grad,
+    "written without mark": lambda g: (h := g.x * 1, g.function(lambda c, x: x.mul_(2), lambda c, d: d * 2).apply(h).sum().backward(), g.x.grad)[2],
+    "non-differentiable": lambda g: (y := g.function(lambda c, x: (a := x * 2, b := x * 3, c.mark_non_differentiable(b), (a, b))[3], lambda c, d, e: d).apply(g.x), [t.requires_grad for t in y])[1],
+    "non-differentiable gets zeros": lambda g: (o := [], g.function(lambda c, x: (a := x * 2, b := x * 3, c.mark_non_differentiable(b), (a, b))[3], lambda c, d, e: also(d, o.append(plain(e)))).apply(g.x)[0].sum().backward(), o)[2],
+    "non-differentiable a number": lambda g: g.function(lambda c, x: (c.mark_non_differentiable(3), x * 2)[1], lambda c, d: d).apply(g.x),
+    "non-differentiable not an output": lambda g: g.function(lambda c, x: (c.mark_non_differentiable(x * 5), x * 2)[1], lambda c, d: d).apply(g.x).requires_grad,
+    "non-differentiable input returned": lambda g: g.function(lambda c, x: (c.mark_non_differentiable(x), x)[1], lambda c, d: d).apply(g.x * 1).requires_grad,
+    "materialize": lambda g: (o := [], g.function(lambda c, x: (x * 2, x * 3), lambda c, d, e: also(d, o.append(plain(e)))).apply(g.x)[0].sum().backward(), o)[2],
+    "not materialize": lambda g: (o := [], g.function(lambda c, x: (c.set_materialize_grads(False), x * 2, x * 3)[1:], lambda c, d, e: also(d, o.append(e is None))).apply(g.x)[0].sum().backward(), o)[2],
+    "materialize a number": lambda g: g.function(lambda c, x: (c.set_materialize_grads(3), x * 2)[1], lambda c, d: d).apply(g.x),
+    "once": lambda g: (g.function(lambda c, x: x * 2, g.t.autograd.function.once_differentiable(lambda c, d: d * 2)).apply(g.x).sum().backward(), g.x.grad)[1],
+    "once, twice": lambda g: g.grad(g.grad(g.function(lambda c, x: (c.save_for_backward(x), x**2)[1], g.t.autograd.function.once_differentiable(lambda c, d: d * 2 * c.saved_tensors[0])).apply(g.x).sum(), g.x, create_graph=True)[0].sum(), g.x),
+    "once, create_graph unused": lambda g: g.grad(g.function(lambda c, x: x**2, g.t.autograd.function.once_differentiable(lambda c, d: d * 2)).apply(g.x).sum(), g.x, create_graph=True)[0].requires_grad,
+    "input returned": lambda g: (y := g.function(lambda c, x: x, lambda c, d: d * 7).apply(g.x), [y is g.x, y.is_leaf], y.sum().backward(), g.x.grad)[1::2],
+    "input returned untracked": lambda g: (y := g.function(lambda c, x, w: x, lambda c, d: (d * 7, d * 5)).apply(g.p, g.w), y is g.p, y.requires_grad, g.p.requires_grad)[1:],
+    "input returned twice": lambda g: [t.requires_grad for t in g.function(lambda c, x: (x, x), lambda c, d, e: d + e).apply(g.x)],
+    "output returned twice": lambda g: (y := g.function(lambda c, x: (h := x * 2, (h, h))[1], lambda c, d, e: d * 2 + e * 3).apply(g.x), (y[0] + y[1]).sum().backward(), g.x.grad)[2],
+    "view returned": lambda g: (y := g.function(lambda c, x: x[:2], lambda c, d: g.t.cat([d, d[:1]])).apply(g.x), y.sum().backward(), g.x.grad)[2],
+    "view returned, written": lambda g: g.function(lambda c, x: x[:2], lambda c, d: g.t.cat([d, d[:1]])).apply(g.x * 1).mul_(2),
+    "input returned, written": lambda g: (h := g.x * 1, y := g.function(lambda c, x: x, lambda c, d: d * 7).apply(h), y.mul_(2), y.sum().backward(), g.x.grad)[4],
+    "two views returned, written": lambda g: g.function(lambda c, x: (x[:2], x[1:]), lambda c, d, e: g.t.cat([d, e[:1]])).apply(g.x * 1)[0].mul_(2),
+    "result written": lambda g: (y := g.function(lambda c, x: x * 2, lambda c, d: d * 2).apply(g.x), y.mul_(3), y.sum().backward(), g.x.grad)[3],
+    "result of several written": lambda g: (y := g.function(lambda c, x: (x * 2, x * 3), lambda c, d, e: d * 2 + e * 3).apply(g.x)[0], y.mul_(3), y.sum().backward(), g.x.grad)[3],
+    "double backward": lambda g: g.grad(g.grad(g.function(lambda c, x: (c.save_for_backward(x), x**3)[1], lambda c, d: d * 3 * c.saved_tensors[0] ** 2).apply(g.x).sum(), g.x, create_graph=True)[0].sum(), g.x),
+    "double backward through an output": lambda g: g.grad(g.grad(g.function(lambda c, x: (o := x.exp(), c.save_for_backward(o), o)[2], lambda c, d: d * c.saved_tensors[0]).apply(g.x).sum(), g.x, create_graph=True)[0].sum(), g.x),
+    "backward inside a backward": lambda g: (g.function(lambda c, x: x * 2, lambda c, d: also(d * 2, within(g.t.enable_grad(), lambda: (g.w * 3).sum().backward()))).apply(g.x).sum().backward(), [g.x.grad, g.w.grad])[1],
+    "grad inside a backward": lambda g: (g.function(lambda c, x: (c.save_for_backward(x), x**2)[1], lambda c, d: within(g.t.enable_grad(), lambda: (h := c.saved_tensors[0].detach().requires_grad_(), g.grad((h**2).sum(), h)[0] * d)[1])).apply(g.x).sum().backward(), g.x.grad)[1],
+    "checkpoint": lambda g: (g.function(lambda c, x: (c.save_for_backward(x), x.exp() * 2)[1], lambda c, d: within(g.t.enable_grad(), lambda: (h := c.saved_tensors[0].detach().requires_grad_(), (h.exp() * 2).backward(d), h.grad)[2])).apply(g.x * 0).sum().backward(), g.x.grad)[1],
+    "jvp not written": lambda g: g.t.func.jvp(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None).apply, (g.x.detach(),), (g.ones(3),)),
+    "vmap without a rule": lambda g: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None).apply)(g.m),
+    "vmap generated": lambda g: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None, generate_vmap_rule=True).apply)(g.m),
+    "vmap generated, old form": lambda g: g.t.vmap(g.function(lambda c, x: x * 2, lambda c, d: d * 2, generate_vmap_rule=True).apply)(g.m),
+    "vmap written": lambda g: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None, vmap=staticmethod(lambda info, dims, x: (x * 5, dims[0]))).apply)(g.m),
+    "vmap written and generated": lambda g: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None, generate_vmap_rule=True, vmap=staticmethod(lambda info, dims, x: (x * 5, dims[0]))).apply)(g.m),
+    "vmap written, info": lambda g: (o := [], g.t.vmap(g.function(lambda x, k: x * k, lambda c, d: (d * 2, None), lambda c, i, o: None, vmap=staticmethod(lambda info, dims, x, k: (o.append([info.batch_size, list(dims), info.randomness]), (x * 5, dims[0]))[1])).apply, (0, None))(g.m, 3), o)[2],
+    "vmap written without dims": lambda g: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None, vmap=staticmethod(lambda info, dims, x: x * 5)).apply)(g.m),
+    "vmap written, wrong dims": lambda g: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None, vmap=staticmethod(lambda info, dims, x: (x * 5, (0, 0)))).apply)(g.m),
+    "vmap written, None dims": lambda g: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 2, lambda c, i, o: None, vmap=staticmethod(lambda info, dims, x: (g.ones(2), None))).apply)(g.m),
+    "func.grad": lambda g: g.t.func.grad(lambda x: g.function(lambda x: x * 2, lambda c, d: d * 7, lambda c, i, o: None).apply(x).sum())(g.p),
+    "func.grad, old form": lambda g: g.t.func.grad(lambda x: g.function(lambda c, x: x * 2, lambda c, d: d * 7).apply(x).sum())(g.p),
+    "func.grad of a saved output": lambda g: g.t.func.grad(lambda x: g.function(lambda x: x.exp(), lambda c, d: d * c.saved_tensors[0], lambda c, i, o: c.save_for_backward(o)).apply(x).sum())(g.p),
+    "vmap of func.grad": lambda g: g.t.vmap(g.t.func.grad(lambda x: g.function(lambda x: x * 2, lambda c, d: d * 7, lambda c, i, o: None, generate_vmap_rule=True).apply(x).sum()))(g.m.detach()),
+    "func.grad of vmap": lambda g: g.t.func.grad(lambda x: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 7, lambda c, i, o: None, generate_vmap_rule=True).apply)(x).sum())(g.m.detach()),
+    "func.grad of vmap written": lambda g: g.t.func.grad(lambda x: g.t.vmap(g.function(lambda x: x * 2, lambda c, d: d * 7, lambda c, i, o: None, vmap=staticmethod(lambda info, dims, x: (x * 5, dims[0]))).apply)(x).sum())(g.m.detach()),
+    "setup_context without ctx use": lambda g: (g.function(lambda x, k: x * k, lambda c, d: (d * c.k, None), lambda c, i, o: setattr(c, "k", i[1])).apply(g.x, 4).sum().backward(), g.x.grad)[1],
+    "setup_context marks dirty": lambda g: (h := g.x * 1, g.function(lambda x: x.mul_(3), lambda c, d: d * 3, lambda c, i, o: c.mark_dirty(i[0])).apply(h), h.sum().backward(), g.x.grad)[3],
+    "ctx is the node": lambda g: (o := [], y := g.function(lambda c, x: also(x * 2, o.append(c)), lambda c, d: d).apply(g.x), y.grad_fn is o[0])[2],
+    "saved_tensors of the node": lambda g: g.function(lambda c, x: (c.save_for_backward(x), x * 2)[1], lambda c, d: d).apply(g.x).grad_fn.saved_tensors[0],
+    "node's name": lambda g: g.function(lambda c, x: x * 2, lambda c, d: d).apply(g.x).grad_fn.name(),
+    "hooks of the node": lambda g: (y := g.function(lambda c, x: x * 2, lambda c, d: d * 2).apply(g.x), y.grad_fn.register_hook(lambda i, o: (i[0] * 5,)), y.sum().backward(), g.x.grad)[3],
+}
 # fmt: on
 
-TABLES = {"backward": BACKWARD, "saved": SAVED, "leaves": LEAVES, "modes": MODES, "hooks": HOOKS}
+TABLES = {"backward": BACKWARD, "saved": SAVED, "leaves": LEAVES, "modes": MODES, "hooks": HOOKS, "functions": FUNCTIONS}
 PROGRAMS = [pytest.param(p, id=f"{table}: {name}") for table, rows in TABLES.items() for name, p in rows.items()]
 
 
+# differs from torch: what it answers there, and why not here.
+DIFFERS = {
+    "backward: too many seeds": "PyTorch drops those that are too many",
+    "saved: changed through data": ".data cannot be set",
+    "leaves: write a view made under no_grad": "a view made under no_grad requires no gradient, so the write is a plain one",
+    "leaves: requires_grad_ the base of a view": "a view that nothing recorded does not become a leaf of its own",
+    "leaves: retain_grad accumulates": "a product with a number saves no tensor, so nothing is freed",
+    "modes: inference: view of a normal": "a view that nothing recorded requires no gradient",
+    "modes: inference: backward inside": ".grad is a normal tensor, so that the next backward can add to it",
+    "hooks: unused output": "a hook is not called where no gradient arrives",
+    "functions: output returned twice": "PyTorch gives the second one's gradient for both",
+    "functions: jvp not written": "backward gives it",
+    "functions: vmap without a rule": "forward and backward see one example",
+    "functions: vmap generated, old form": "both forms can be transformed",
+    "functions: func.grad, old form": "both forms can be transformed",
+    "functions: ctx is the node": "the node has slots, ctx takes any attribute",
+}
+
+
+def agree(theirs, ours):
+    """Whether both refused, or gave the same."""
+    refused = [isinstance(each, tuple) and each[0] == REFUSED for each in (theirs, ours)]
+    return refused[0] == refused[1] and (refused[0] or theirs == ours)
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_the_answer_is_that_of_torch(program):
+def test_the_answer_is_that_of_torch(program, request):
     theirs, ours = outcome(program, torch), outcome(program, turnout)
-    refused = [o[0] == REFUSED if isinstance(o, tuple) else False for o in (theirs, ours)]
-    if any(refused):
-        assert refused[0] == refused[1], f"torch {theirs}\nhere  {ours}"
-    else:
-        assert ours == theirs
+    differs = request.node.callspec.id in DIFFERS
+    assert agree(theirs, ours) is not differs, f"torch {theirs}\nhere  {ours}"
+
+
+def test_what_differs_is_a_program():
+    assert set(DIFFERS) <= {param.id for param in PROGRAMS}

@@ -200,7 +200,9 @@ def test_what_grad_refuses(x):
         "backward: the tensor does not require a gradient and was not computed from one that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     )
-    assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == "gradient 0 has shape [2], its output has shape [3]"
+    assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == (
+        "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
+    )
     assert (
         error_text(lambda: autograd.grad((total, total), x, (None,)), TypeError)
         == "1 gradients were given for 2 outputs"
@@ -276,7 +278,7 @@ def test_a_removed_hook_does_not_run_and_a_bad_one_is_named(x):
         pass
     y = x * 2
     y.register_hook(lambda g: 3)
-    assert error_text(y.sum().backward) == "a hook must return a tensor or None, not int"
+    assert error_text(y.sum().backward, TypeError) == "a hook must return a tensor or None, not int"
     assert x.grad is None
     assert error_text(lambda: turnout.ones(2).register_hook(print)) == (
         "a hook can be registered only on a tensor that requires a gradient"

@@ -442,11 +442,37 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
 
         return autograd.register_tensor_hook(self, hook)
 
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call `hook(self)` after `.grad` of this leaf was accumulated; returns a handle to remove it."""
+        from turnout import autograd
+
+        return autograd.register_post_accumulate_grad_hook(self, hook)
+
     def retain_grad(self) -> None:
         """Keep `.grad` of a tensor that is not a leaf."""
         from turnout import autograd
 
         autograd.retain_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
+        if not self.gmask:
+            return False
+        from turnout import autograd
+
+        found: bool = autograd.retains_grad(self)
+        return found
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` it is."""
+        if not self.gmask or self.node is None:
+            return 0
+        from turnout import autograd
+
+        number: int = autograd.output_nr(self)
+        return number
 
     # ---- other dtypes and devices
 

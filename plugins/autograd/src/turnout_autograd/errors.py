@@ -123,16 +123,40 @@ def not_real(tensor: Tensor) -> str:
     )
 
 
+def _output(tensor: Tensor, index: int) -> str:
+    node = getattr(tensor.node, "node", tensor.node)
+    return f"output {index}" if node is None else f"output {index}, made by {node.op_name},"
+
+
 def gradient_shape(gradient: Tensor, tensor: Tensor, index: int) -> str:
-    return f"gradient {index} has shape {list(gradient.shape)}, its output has shape {list(tensor.shape)}"
+    return f"gradient {index} has shape {list(gradient.shape)}, {_output(tensor, index)} has shape {list(tensor.shape)}"
+
+
+def gradient_device(gradient: Tensor, tensor: Tensor, index: int) -> str:
+    return f"gradient {index} is on {gradient.device}, {_output(tensor, index)} is on {tensor.device}"
+
+
+def gradient_type(value: Any, index: int) -> str:
+    return f"gradient {index} must be a tensor or None, not {type(value).__name__}"
+
+
+def not_tensors(name: str, what: str, index: int, value: Any) -> str:
+    return f"{name}: {what} {index} must be a tensor, not {type(value).__name__}"
+
+
+def unused_contradiction() -> str:
+    return "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; leave one out"
 
 
 def gradient_count(given: int, wanted: int) -> str:
     return f"{given} gradients were given for {wanted} outputs"
 
 
-def gradient_kind(gradient: Tensor, tensor: Tensor) -> str:
-    return f"the gradient of a real output ({tensor.dtype.name}) cannot be {gradient.dtype.name}"
+def gradient_kind(gradient: Tensor, tensor: Tensor, index: int) -> str:
+    return (
+        f"gradient {index} is {gradient.dtype.name}, {_output(tensor, index)} is {tensor.dtype.name}: "
+        "both must be complex, or neither"
+    )
 
 
 def unused(index: int) -> str:
@@ -165,12 +189,35 @@ def hook_result(value: Any) -> str:
     return f"a hook must return a tensor or None, not {type(value).__name__}"
 
 
+def hook_changed(given: Tensor, gradient: Tensor) -> str:
+    return (
+        f"a hook returned {tensor_text(given)} on {given.device} for a gradient {tensor_text(gradient)} on {gradient.device}; "
+        "all of these must stay as they are"
+    )
+
+
+def hook_for_none() -> str:
+    return "a hook returned a tensor in the place of a gradient that is None"
+
+
+def node_hook_result(name: str, value: Any) -> str:
+    return f"{name}: a hook of its node must return a tuple or None, not {type(value).__name__}"
+
+
+def node_hook_count(name: str, given: int, wanted: int) -> str:
+    return f"{name}: a hook of its node returned {given} gradients for {wanted}"
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
 
 def post_hook_not_leaf() -> str:
     return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
+
+
+def post_hook_result(value: Any) -> str:
+    return f"a hook after the accumulation of .grad must return None, not {type(value).__name__}"
 
 
 def function_count(name: str, given: int, wanted: int) -> str:
@@ -197,6 +244,26 @@ def function_not_input(name: str) -> str:
     return f"{name}: mark_dirty names a tensor that forward did not return"
 
 
+def function_marks(method: str, index: int, value: Any) -> str:
+    return f"{method}: argument {index} must be a tensor, got {type(value).__name__}"
+
+
+def function_flag(method: str, value: Any) -> str:
+    return f"{method}: takes True or False, got {type(value).__name__}"
+
+
+def function_both(name: str) -> str:
+    return f"{name}: defines both backward and vjp, which are two names for one thing"
+
+
+def function_two_rules(name: str) -> str:
+    return f"{name}: has a vmap rule and generate_vmap_rule=True, which says that it has none"
+
+
+def function_complex(name: str, index: int, gradient: Any, wanted: Any) -> str:
+    return f"{name}.backward returned a {gradient.name} gradient for input {index}, which is {wanted.name}"
+
+
 def nan_found(name: str, index: int, line: str) -> str:
     return f"{name}: its backward gave NaN for input {index}\n  recorded at\n{line.rstrip()}"
 
@@ -206,7 +273,7 @@ def resized(name: str) -> str:
 
 
 def function_wrote_view(name: str) -> str:
-    return f"{name}: mark_dirty names a view; write into its base, or clone() it"
+    return f"{name}: mark_dirty names a view, and forward returned more than that; write into its base, or clone() it"
 
 
 def view_left_behind(writer: str, kind: str) -> str:

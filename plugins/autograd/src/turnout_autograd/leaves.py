@@ -6,9 +6,11 @@ import threading
 from sys import getrefcount
 from typing import Any
 
+from turnout.errors import CallError
 from turnout.keys import TRACKED
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
+from turnout_autograd import errors
 from turnout_autograd.engine import run_hooks
 from turnout_autograd.graph import fit_to_leaf
 
@@ -39,10 +41,18 @@ def deliver(sinks: dict[int, list[Any]]) -> None:
         if table:
             sink[1] = fit_to_leaf(run_hooks(table, sink[1]), leaf)
         accumulate(leaf, sink)
-        table = extra.get(POST_HOOKS)
-        if table:
-            for hook in list(table.values()):
-                hook(leaf)
+        accumulated(leaf)
+
+
+def accumulated(leaf: Tensor) -> None:
+    """Run the hooks that follow the accumulation. Raises CallError for one that returns anything."""
+    extra = leaf.extra
+    table = extra.get(POST_HOOKS) if extra else None
+    if table:
+        for hook in list(table.values()):
+            given = hook(leaf)
+            if given is not None:
+                raise CallError(errors.post_hook_result(given))
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:

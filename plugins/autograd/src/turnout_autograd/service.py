@@ -21,11 +21,15 @@ from turnout_autograd.writes import current_node, refresh
 
 
 def __getattr__(name: str) -> Any:
-    """`functional`, which few programs need, is imported when it is."""
+    """Modules that few programs need are imported when they are."""
     if name == "functional":
         from turnout_autograd import functional
 
         return functional
+    if name == "function":
+        from turnout_autograd import function
+
+        return function
     raise AttributeError(name)
 
 
@@ -33,12 +37,9 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]
     """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place."""
     if not tensor.requires_grad:
         raise GradientError(errors.hook_on_untracked())
-    if tensor.view_of is not None:
-        refresh(tensor)
-    edge = tensor.node
-    if edge is None:
+    node, index = _edge(tensor)
+    if node is None:
         return Handle(_leaf_table(tensor, HOOKS), hook)
-    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
     return Handle(hooks_of(node).outputs.setdefault(index, {}), hook)
 
 
@@ -62,17 +63,33 @@ def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a tensor that is not a leaf in its `.grad`."""
     if not tensor.requires_grad:
         raise GradientError(errors.retain_untracked())
+    node, index = _edge(tensor)
+    if node is not None:
+        hooks_of(node).retained[index] = ref(tensor)
+
+
+def retains_grad(tensor: Tensor) -> bool:
+    """Whether the gradient of a tensor that is not a leaf will be kept."""
+    node, index = _edge(tensor)
+    kept = node.extra.retained.get(index) if node is not None and node.extra is not None else None
+    return kept is not None and kept() is tensor
+
+
+def output_nr(tensor: Tensor) -> int:
+    """Which output of its node a tensor is."""
+    return _edge(tensor)[1]
+
+
+def _edge(tensor: Tensor) -> tuple[Any, int]:
+    """A tensor's node, brought up to date, and which of its outputs it is; (None, 0) for a leaf."""
     if tensor.view_of is not None:
         refresh(tensor)
     edge = tensor.node
-    if edge is None:
-        return
-    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
-    hooks_of(node).retained[index] = ref(tensor)
+    return (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
 
 
 __all__ = [
     "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node", "detect_anomaly",
     "enter", "grad", "gradcheck", "gradgradcheck", "leave", "new_level", "once_differentiable", "pull", "refresh",
-    "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "set_detect_anomaly",
+    "output_nr", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "retains_grad", "set_detect_anomaly",
 ]  # fmt: skip
