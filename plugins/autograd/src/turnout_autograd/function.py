@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
+from weakref import ref
 
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import CallError, DTypeError, ShapeError
@@ -38,7 +39,7 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._constant: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._node: FunctionNode | None = None
+        self._node: Callable[[], FunctionNode | None] | None = None  # weak: the node holds its ctx
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save inputs, outputs or intermediate tensors; backward reads them as `ctx.saved_tensors`."""
@@ -50,12 +51,15 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What was saved. Raises AliasError for a tensor that was changed in place, GradientError after it was freed."""
-        node = self._node
-        if node is None:
+        """What was saved.
+
+        Raises AliasError for a tensor that was changed in place, GradientError when it was freed, by a backward pass or with the graph.
+        """
+        if self._node is None:
             return self._to_save
-        if self._saved is FREED:
-            raise errors.GradientError(errors.freed(node.op_name))
+        node = self._node()
+        if node is None or self._saved is FREED:
+            raise errors.GradientError(errors.freed("autograd.Function" if node is None else node.op_name))
         return tuple([_unpack(node, i, saved) for i, saved in enumerate(self._saved)])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -95,7 +99,7 @@ def _unpack(node: FunctionNode, i: int, saved: Any) -> Tensor | None:
 class FunctionNode(Node):
     """The node of one call of a `Function`."""
 
-    __slots__ = ("count", "ctx", "function", "inputs", "outputs")
+    __slots__ = ("__weakref__", "count", "ctx", "function", "inputs", "outputs")
     several = True
     count: int
     ctx: FunctionCtx
@@ -330,9 +334,9 @@ def _save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], t
             continue
         at = next((i for i, t in enumerate(made) if t is tensor), -1)
         saved.append(Kept(tensor, tracked, at) if at >= 0 and tensor.gmask else (tensor, tensor.version()))
-    ctx._to_save = ()
+    ctx._to_save = ctx._dirty = ctx._constant = ()  # outputs among them hold the node
     ctx._saved = saved
-    ctx._node = node
+    ctx._node = ref(node)
 
 
 class OnceNode(Node):
