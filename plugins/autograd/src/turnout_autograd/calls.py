@@ -12,7 +12,7 @@ from turnout.registry import find_operator
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
-from turnout_autograd.engine import Wanted, sweep
+from turnout_autograd.engine import ANOMALY, Wanted, sweep
 from turnout_autograd.leaves import accumulate, accumulated, deliver, hooked
 from turnout_autograd.writes import refresh
 
@@ -38,10 +38,11 @@ def backward(
     """
     outputs = _tensors("backward", "output", tensors)
     retain = create_graph if retain_graph is None else retain_graph
-    allowed = GRAD.get()[1]
-    # Functional levels do not see imperative gradients: `.grad` would leak out of them.
-    token = GRAD.set((allowed | 1 if create_graph else 0, allowed))
+    before = GRAD.get()
+    allowed = before[1]
     try:
+        # Functional levels do not see imperative gradients: `.grad` would leak out of them.
+        GRAD.set((allowed | 1 if create_graph else 0, allowed))
         roots = _roots(outputs, grad_tensors)
         if inputs is None:
             deliver(sweep(roots, retain))
@@ -52,8 +53,11 @@ def backward(
             if grad is not None:
                 accumulate(tensor, [tensor, grad])
                 accumulated(tensor)
+    except Exception as error:
+        _explain(error)
+        raise
     finally:
-        GRAD.reset(token)
+        GRAD.set(before)  # not by a token: an interrupt may come before there is one
 
 
 def grad(
@@ -67,7 +71,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> Any:
-    """The gradients of `outputs` with respect to `inputs`, one each, in a tuple or in a dict like `inputs`; no `.grad` is touched.
+    """The gradients of `outputs` with respect to `inputs`, in a tuple, or in a dict like `inputs`; no `.grad` is touched.
 
     Inside vmap all of them must be batched by the same vmaps, or none: the gradients are those of each example.
 
@@ -95,20 +99,31 @@ def grad(
         return examples.grad(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     _check_inputs("grad", into)
     retain = create_graph if retain_graph is None else retain_graph
-    enabled, allowed = GRAD.get()
-    token = GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
+    before = enabled, allowed = GRAD.get()
     try:
+        GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
         roots = _roots(ends, grad_outputs)
         found = _limited(roots, into, retain)
         if materialize_grads:
             return tuple(_zeros_like(t) if g is None else g for t, g in zip(into, found, strict=True))
+    except Exception as error:
+        _explain(error)
+        raise
     finally:
-        GRAD.reset(token)
+        GRAD.set(before)
     if not allow_unused:
         for i, each in enumerate(found):
             if each is None:
                 raise errors.GradientError(errors.unused(i))
     return tuple(found)
+
+
+def _explain(error: Exception) -> None:
+    """Where forward lines are noted, add the one that an error of the sweep comes from."""
+    if ANOMALY.enabled:
+        from turnout_autograd.anomaly import blame
+
+        blame(error)
 
 
 def _batched(

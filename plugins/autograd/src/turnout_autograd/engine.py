@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 class Anomaly:
     """Whether forward lines are recorded and gradients are searched for NaN (`detect_anomaly`)."""
 
-    __slots__ = ("check_nan", "depth")
+    __slots__ = ("always", "check_nan", "depth")
 
     def __init__(self) -> None:
         self.depth = 0
+        self.always = False
         self.check_nan = False
+
+    @property
+    def enabled(self) -> bool:
+        return self.always or self.depth > 0
 
 
 ANOMALY = Anomaly()
@@ -220,7 +225,7 @@ def _check_hook(given: Any, grad: Tensor | None) -> None:
 def _check_nan(node: Node, grads: Any) -> None:
     for i, grad in enumerate(grads):
         if grad is not None and bool((grad != grad).any()):
-            line = node.extra.line if node.extra is not None and node.extra.line else "    a time before detect_anomaly"
+            line = node.extra.line if node.extra is not None and node.extra.line else errors.UNNOTED
             raise errors.GradientError(errors.nan_found(node.op_name, i, line))
 
 

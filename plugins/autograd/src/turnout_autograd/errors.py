@@ -264,6 +264,13 @@ def function_complex(name: str, index: int, gradient: Any, wanted: Any) -> str:
     return f"{name}.backward returned a {gradient.name} gradient for input {index}, which is {wanted.name}"
 
 
+UNNOTED = "    a time before detect_anomaly"
+
+
+def failed_at(name: str, line: str) -> str:
+    return f"{name}: its backward failed\n  recorded at\n{line.rstrip()}"
+
+
 def nan_found(name: str, index: int, line: str) -> str:
     return f"{name}: its backward gave NaN for input {index}\n  recorded at\n{line.rstrip()}"
 

@@ -18,7 +18,7 @@ from turnout.registry import find_operator
 from turnout.state import GRAD, LEVELS
 from turnout.tensors import Tensor, View
 from turnout_autograd import errors
-from turnout_autograd.engine import recording
+from turnout_autograd.engine import ANOMALY, recording
 from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
 from turnout_autograd.writes import admit, rebase, refresh
 
@@ -53,7 +53,7 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved.
 
-        Raises AliasError for a tensor that was changed in place, GradientError when it was freed, by a backward pass or with the graph.
+        Raises AliasError for a tensor that was changed in place, GradientError when it was freed, by backward or with the graph.
         """
         if self._node is None:
             return self._to_save
@@ -241,6 +241,10 @@ class Function:
         node.function = cls
         node.ctx = ctx
         node.inputs = metas
+        if ANOMALY.enabled:
+            from turnout_autograd.anomaly import note
+
+            note(node)
         made = _attach_outputs(cls, node, ctx, args, outputs, tracked)
         _save(ctx, node, outputs, made, tracked)
         if not isinstance(output, (tuple, list)):

@@ -9,7 +9,12 @@ from weakref import ref
 from turnout.state import peel
 from turnout.tensors import Tensor
 from turnout_autograd import errors
-from turnout_autograd.anomaly import detect_anomaly, set_detect_anomaly
+from turnout_autograd.anomaly import (
+    detect_anomaly,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_detect_anomaly,
+)
 from turnout_autograd.calls import backward, grad
 from turnout_autograd.errors import GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
@@ -90,6 +95,7 @@ def _edge(tensor: Tensor) -> tuple[Any, int]:
 
 __all__ = [
     "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node", "detect_anomaly",
-    "enter", "grad", "gradcheck", "gradgradcheck", "leave", "new_level", "once_differentiable", "pull", "refresh",
-    "output_nr", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "retains_grad", "set_detect_anomaly",
+    "enter", "grad", "gradcheck", "gradgradcheck", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "leave", "new_level",
+    "once_differentiable", "output_nr", "pull", "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook",
+    "retain_grad", "retains_grad", "set_detect_anomaly",
 ]  # fmt: skip
