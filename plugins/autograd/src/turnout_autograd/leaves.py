@@ -27,21 +27,33 @@ def hooked(leaf: Tensor, grad: Tensor) -> Tensor:
     return run_hooks(table, grad) if table else grad
 
 
+def leaf_hooks(leaf: Tensor, name: str) -> dict[int, Any]:
+    """The table of a leaf's hooks, made when there is none yet."""
+    global _any_hooks
+    _any_hooks = True
+    if leaf.extra is None:
+        leaf.extra = {}
+    table: dict[int, Any] = leaf.extra.setdefault(name, {})
+    return table
+
+
+_any_hooks = False  # in the whole process: a step without hooks looks at no leaf twice
+
+
 def deliver(sinks: dict[int, list[Any]]) -> None:
-    """Accumulate every sink's gradient into its leaf's `.grad`."""
+    """Accumulate every sink's gradient into its leaf's `.grad`, when all hooks on leaves have run."""
+    if _any_hooks:
+        for sink in sinks.values():
+            leaf = sink[0]
+            if leaf.gmask and leaf.extra is not None:
+                sink[1] = fit_to_leaf(hooked(leaf, sink[1]), leaf)
     for sink in sinks.values():
         leaf = sink[0]
         if not leaf.gmask:
             continue  # requires_grad was switched off since
-        extra = leaf.extra
-        if extra is None:
-            accumulate(leaf, sink)
-            continue
-        table = extra.get(HOOKS)
-        if table:
-            sink[1] = fit_to_leaf(run_hooks(table, sink[1]), leaf)
         accumulate(leaf, sink)
-        accumulated(leaf)
+        if _any_hooks:
+            accumulated(leaf)
 
 
 def accumulated(leaf: Tensor) -> None:

@@ -19,7 +19,7 @@ from turnout_autograd.calls import backward, grad
 from turnout_autograd.errors import GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of
-from turnout_autograd.leaves import HOOKS, POST_HOOKS
+from turnout_autograd.leaves import HOOKS, POST_HOOKS, leaf_hooks
 from turnout_autograd.levels import enter, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
@@ -44,7 +44,7 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]
         raise GradientError(errors.hook_on_untracked())
     node, index = _edge(tensor)
     if node is None:
-        return Handle(_leaf_table(tensor, HOOKS), hook)
+        return Handle(leaf_hooks(tensor, HOOKS), hook)
     return Handle(hooks_of(node).outputs.setdefault(index, {}), hook)
 
 
@@ -54,14 +54,7 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
         raise GradientError(errors.hook_on_untracked())
     if tensor.node is not None or peel(tensor)[1]:
         raise GradientError(errors.post_hook_not_leaf())
-    return Handle(_leaf_table(tensor, POST_HOOKS), hook)
-
-
-def _leaf_table(tensor: Tensor, name: str) -> dict[int, Any]:
-    if tensor.extra is None:
-        tensor.extra = {}
-    table: dict[int, Any] = tensor.extra.setdefault(name, {})
-    return table
+    return Handle(leaf_hooks(tensor, POST_HOOKS), hook)
 
 
 def retain_grad(tensor: Tensor) -> None:
