@@ -12,7 +12,7 @@ from typing import Any
 from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd.errors import GradientError
-from turnout_autograd.formulas import Ints, _call, conj
+from turnout_autograd.formulas import Ints, _call, conj, turned
 
 linalg_cross = _call("linalg_cross")
 linalg_inv_ex = _call("linalg_inv_ex")
@@ -47,15 +47,15 @@ def _by_columns(geometry: Geometry) -> bool:
 def mm_self_grad(grad: Tensor, mat2: Tensor, geometry: Geometry) -> Tensor:
     """grad mat2^H, computed in the memory order of the matrix that it is the gradient of: a leaf then needs no copy."""
     if _by_columns(geometry):
-        return conj(mat2).mm(grad.t()).t()
-    return grad.mm(conj(mat2).t())
+        return turned(conj(mat2).mm(turned(grad)))
+    return grad.mm(turned(conj(mat2)))
 
 
 def mm_mat2_grad(grad: Tensor, self: Tensor, geometry: Geometry) -> Tensor:
     """self^H grad, likewise."""
     if _by_columns(geometry):
-        return grad.t().mm(conj(self)).t()
-    return conj(self).t().mm(grad)
+        return turned(turned(grad).mm(conj(self)))
+    return turned(conj(self)).mm(grad)
 
 
 def adjoint(x: Tensor) -> Tensor:

@@ -65,6 +65,7 @@ from turnout_autograd.formulas import (
     sum_to,
     tanh_backward,
     threshold_backward,
+    turned,
     unbind_grad,
     unfold_backward,
     var_grad,
@@ -5955,17 +5956,15 @@ class VdotBackward0(Node):
 
 
 class AddmmBackward0(Node):
-    __slots__ = ('beta', 'mat2', 'mat2_version', 'mat1_geometry', 'alpha', 'mat1', 'mat1_version', 'mat2_geometry', 'metas')
+    __slots__ = ('self_shape', 'beta', 'mat2', 'mat2_version', 'mat1_geometry', 'alpha', 'mat1', 'mat1_version', 'mat2_geometry')
     op_name = 'aten::addmm'
 
     def backward(node, grad, edges):
         grad_self = None
         if edges[0] is not None:
+            self_shape = node.self_shape
             beta = node.beta
-            grad_self = scaled(grad, beta)
-            metas = node.metas
-            if metas is not None:
-                grad_self = fit(grad_self, metas[0])
+            grad_self = sum_to(scaled(grad, beta), self_shape)
         grad_mat1 = None
         if edges[1] is not None:
             mat2 = node.mat2
@@ -5975,9 +5974,6 @@ class AddmmBackward0(Node):
             mat1_geometry = node.mat1_geometry
             alpha = node.alpha
             grad_mat1 = scaled(mm_self_grad(grad, mat2, mat1_geometry), alpha)
-            metas = node.metas
-            if metas is not None:
-                grad_mat1 = fit(grad_mat1, metas[1])
         grad_mat2 = None
         if edges[2] is not None:
             mat1 = node.mat1
@@ -5987,9 +5983,6 @@ class AddmmBackward0(Node):
             mat2_geometry = node.mat2_geometry
             alpha = node.alpha
             grad_mat2 = scaled(mm_mat2_grad(grad, mat1, mat2_geometry), alpha)
-            metas = node.metas
-            if metas is not None:
-                grad_mat2 = fit(grad_mat2, metas[2])
         return grad_self, grad_mat1, grad_mat2
 
     def release(node):
@@ -5998,17 +5991,15 @@ class AddmmBackward0(Node):
 
 
 class AddmvBackward0(Node):
-    __slots__ = ('beta', 'vec', 'vec_version', 'alpha', 'mat', 'mat_version', 'metas')
+    __slots__ = ('self_shape', 'beta', 'vec', 'vec_version', 'alpha', 'mat', 'mat_version')
     op_name = 'aten::addmv'
 
     def backward(node, grad, edges):
         grad_self = None
         if edges[0] is not None:
+            self_shape = node.self_shape
             beta = node.beta
-            grad_self = scaled(grad, beta)
-            metas = node.metas
-            if metas is not None:
-                grad_self = fit(grad_self, metas[0])
+            grad_self = sum_to(scaled(grad, beta), self_shape)
         grad_mat = None
         if edges[1] is not None:
             vec = node.vec
@@ -6017,9 +6008,6 @@ class AddmvBackward0(Node):
                 spoiled(node, 'vec', vec, node.vec_version)
             alpha = node.alpha
             grad_mat = scaled(grad.unsqueeze(1) * conj(vec), alpha)
-            metas = node.metas
-            if metas is not None:
-                grad_mat = fit(grad_mat, metas[1])
         grad_vec = None
         if edges[2] is not None:
             mat = node.mat
@@ -6028,9 +6016,6 @@ class AddmvBackward0(Node):
                 spoiled(node, 'mat', mat, node.mat_version)
             alpha = node.alpha
             grad_vec = scaled(conj(mat).t().mv(grad), alpha)
-            metas = node.metas
-            if metas is not None:
-                grad_vec = fit(grad_vec, metas[2])
         return grad_self, grad_mat, grad_vec
 
     def release(node):
@@ -6039,17 +6024,15 @@ class AddmvBackward0(Node):
 
 
 class BaddbmmBackward0(Node):
-    __slots__ = ('beta', 'batch2', 'batch2_version', 'alpha', 'batch1', 'batch1_version', 'metas')
+    __slots__ = ('self_shape', 'beta', 'batch2', 'batch2_version', 'alpha', 'batch1', 'batch1_version')
     op_name = 'aten::baddbmm'
 
     def backward(node, grad, edges):
         grad_self = None
         if edges[0] is not None:
+            self_shape = node.self_shape
             beta = node.beta
-            grad_self = scaled(grad, beta)
-            metas = node.metas
-            if metas is not None:
-                grad_self = fit(grad_self, metas[0])
+            grad_self = sum_to(scaled(grad, beta), self_shape)
         grad_batch1 = None
         if edges[1] is not None:
             batch2 = node.batch2
@@ -6058,9 +6041,6 @@ class BaddbmmBackward0(Node):
                 spoiled(node, 'batch2', batch2, node.batch2_version)
             alpha = node.alpha
             grad_batch1 = scaled(grad.bmm(conj(batch2).transpose(1, 2)), alpha)
-            metas = node.metas
-            if metas is not None:
-                grad_batch1 = fit(grad_batch1, metas[1])
         grad_batch2 = None
         if edges[2] is not None:
             batch1 = node.batch1
@@ -6069,9 +6049,6 @@ class BaddbmmBackward0(Node):
                 spoiled(node, 'batch1', batch1, node.batch1_version)
             alpha = node.alpha
             grad_batch2 = scaled(conj(batch1).transpose(1, 2).bmm(grad), alpha)
-            metas = node.metas
-            if metas is not None:
-                grad_batch2 = fit(grad_batch2, metas[2])
         return grad_self, grad_batch1, grad_batch2
 
     def release(node):
@@ -6548,7 +6525,7 @@ class TBackward0(Node):
     unary = True
 
     def backward(node, grad, edges):
-        grad_self = grad.t()
+        grad_self = turned(grad)
         return grad_self
 
 
@@ -23720,6 +23697,7 @@ def kernel_of_addmm(op):
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (mat1.node or mat1) if tracks_mat1 else None, (mat2.node or mat2) if tracks_mat2 else None)
         if tracks_self:
+            node.self_shape = self.array.shape
             node.beta = beta
         if tracks_mat1:
             node.mat2 = mat2
@@ -23734,7 +23712,6 @@ def kernel_of_addmm(op):
             node.mat1_version = mat1.ver if s is None else s.ver
             node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         result = call(below, self, mat1, mat2, beta, alpha)
-        node.metas = unlike(result, self, mat1, mat2)
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node
@@ -23774,6 +23751,7 @@ def kernel_of_addmm_(op):
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (mat1.node or mat1) if tracks_mat1 else None, (mat2.node or mat2) if tracks_mat2 else None)
         if tracks_self:
+            node.self_shape = self.array.shape
             node.beta = beta
         if tracks_mat1:
             node.mat2 = mat2
@@ -23788,7 +23766,6 @@ def kernel_of_addmm_(op):
             node.mat1_version = mat1.ver if s is None else s.ver
             node.mat2_geometry = (mat2.array.shape, mat2.stride(), mat2.storage_offset())
         call(below, self, mat1, mat2, beta, alpha)
-        node.metas = unlike(self, self, mat1, mat2)
         rebase(self, node, tracked)
         return self
 
@@ -23823,6 +23800,7 @@ def kernel_of_addmv(op):
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
         if tracks_self:
+            node.self_shape = self.array.shape
             node.beta = beta
         if tracks_mat:
             node.vec = vec
@@ -23835,7 +23813,6 @@ def kernel_of_addmv(op):
             s = mat.storage
             node.mat_version = mat.ver if s is None else s.ver
         result = call(below, self, mat, vec, beta, alpha)
-        node.metas = unlike(result, self, mat, vec)
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node
@@ -23875,6 +23852,7 @@ def kernel_of_addmv_(op):
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (mat.node or mat) if tracks_mat else None, (vec.node or vec) if tracks_vec else None)
         if tracks_self:
+            node.self_shape = self.array.shape
             node.beta = beta
         if tracks_mat:
             node.vec = vec
@@ -23887,7 +23865,6 @@ def kernel_of_addmv_(op):
             s = mat.storage
             node.mat_version = mat.ver if s is None else s.ver
         call(below, self, mat, vec, beta, alpha)
-        node.metas = unlike(self, self, mat, vec)
         rebase(self, node, tracked)
         return self
 
@@ -23922,6 +23899,7 @@ def kernel_of_baddbmm(op):
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
         if tracks_self:
+            node.self_shape = self.array.shape
             node.beta = beta
         if tracks_batch1:
             node.batch2 = batch2
@@ -23934,7 +23912,6 @@ def kernel_of_baddbmm(op):
             s = batch1.storage
             node.batch1_version = batch1.ver if s is None else s.ver
         result = call(below, self, batch1, batch2, beta, alpha)
-        node.metas = unlike(result, self, batch1, batch2)
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node
@@ -23974,6 +23951,7 @@ def kernel_of_baddbmm_(op):
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (batch1.node or batch1) if tracks_batch1 else None, (batch2.node or batch2) if tracks_batch2 else None)
         if tracks_self:
+            node.self_shape = self.array.shape
             node.beta = beta
         if tracks_batch1:
             node.batch2 = batch2
@@ -23986,7 +23964,6 @@ def kernel_of_baddbmm_(op):
             s = batch1.storage
             node.batch1_version = batch1.ver if s is None else s.ver
         call(below, self, batch1, batch2, beta, alpha)
-        node.metas = unlike(self, self, batch1, batch2)
         rebase(self, node, tracked)
         return self
 
