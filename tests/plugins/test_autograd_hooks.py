@@ -168,7 +168,9 @@ def test_where_a_prehook_takes_every_gradient_away_nothing_goes_on(x):
     assert (ran, x.grad.tolist()) == ([], [1.0] * 3)
 
 
-def test_what_is_asked_for_is_taken_before_the_hooks_where_the_sweep_goes_on_and_after_those_of_the_tensor_at_its_end(x):
+def test_what_is_asked_for_is_taken_before_the_hooks_where_the_sweep_goes_on_and_after_those_of_the_tensor_at_its_end(
+    x,
+):
     h = x * 2
     h.register_hook(lambda g: g * 3)
     h.grad_fn.register_prehook(lambda grads: (grads[0] * 7,))

@@ -1,4 +1,4 @@
-"""Kernels of one backend's autograd key (AutogradCPU) beside the common ones: which runs, in any order, and what undoing gives back.
+"""Kernels of one backend's autograd key beside the common ones: which runs, in any order, and what undoing gives back.
 
 Their gradient is 100 times the right one, so that it shows which kernel recorded a call.
 """

@@ -1,4 +1,4 @@
-"""What gradients keep alive: nothing after backward, after an error or after the result is gone, with the cyclic collector off."""
+"""What gradients keep alive with the cyclic collector off: nothing after backward, an error, or the end of the result."""
 
 from __future__ import annotations
 

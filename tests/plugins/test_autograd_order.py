@@ -1,4 +1,4 @@
-"""Tensors, views and writes from before the plugin was active, and operators of users that write or view: all are followed alike."""
+"""Tensors and views from before the plugin was active, and operators of users that write or view: all are followed alike."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from turnout import autograd, library, plugins
 from turnout.registry import REGISTRY
 
 
+def fill_both(x, y, k):
+    x.fill_(k)
+    y.fill_(k)
+
+
 @pytest.fixture
 def group():
     """Custom operators that write and that view, with kernels below Autograd only."""
@@ -16,7 +21,7 @@ def group():
         made.define("scale_(Tensor(a!) x, float k) -> Tensor(a!)")
         made.impl("scale_", lambda x, k: x.mul_(k), "CompositeExplicitAutograd")
         made.define("fill_both(Tensor(a!) x, Tensor(b!) y, float k) -> ()")
-        made.impl("fill_both", lambda x, y, k: (x.fill_(k), y.fill_(k)) and None, "CompositeExplicitAutograd")
+        made.impl("fill_both", fill_both, "CompositeExplicitAutograd")
         made.define("part(Tensor(a) x, int start) -> Tensor(a)")
         made.impl("part", lambda x, start: x[start:], "CompositeImplicitAutograd")
         made.define("tail(Tensor(a) x, int start) -> Tensor(a)")
@@ -72,7 +77,7 @@ def save_then_write_by_a_custom_operator(ops, made):
 
 
 def write_a_leaf_through_its_view(ops, made):
-    base, view, x = made
+    base, view, _ = made
     base.requires_grad_()
     return view.mul_(2)
 
@@ -93,21 +98,21 @@ def view_by_a_custom_operator(ops, made):
 
 
 def one_of_several_views(ops, made):
-    base, view, x = made
-    first, last = ops.ends(base)
+    base, _, x = made
+    first, _last = ops.ends(base)
     return first.mul_(x[:1]).sum()
 
 
 def detach_and_write(ops, made):
-    base, view, x = made
+    base, _, x = made
     y = (x * base).sum()
     base.detach().zero_()
     return y
 
 
 PROGRAMS = [
-    write_into_the_base, write_into_the_view, write_into_a_view_of_the_view, save_then_write, save_then_write_by_a_custom_operator,
-    write_a_leaf_through_its_view, write_by_a_custom_operator, view_by_a_custom_operator, one_of_several_views, detach_and_write,
+    write_into_the_base, write_into_the_view, write_into_a_view_of_the_view, save_then_write,
+    save_then_write_by_a_custom_operator, write_a_leaf_through_its_view, write_by_a_custom_operator, view_by_a_custom_operator, one_of_several_views, detach_and_write,
 ]  # fmt: skip
 
 
@@ -154,7 +159,8 @@ def test_what_those_programs_give(group):
         ),
         "write_by_a_custom_operator": "followed::scale_: no gradient is implemented",
         "one_of_several_views": (
-            "aten::mul_.Tensor: self is one of several views that followed::ends returned together, which cannot be changed in place"
+            "aten::mul_.Tensor: self is one of several views that followed::ends returned together, "
+            "which cannot be changed in place"
         ),
     }
 
