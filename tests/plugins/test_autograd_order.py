@@ -110,10 +110,13 @@ def detach_and_write(ops, made):
     return y
 
 
+# fmt: off
 PROGRAMS = [
     write_into_the_base, write_into_the_view, write_into_a_view_of_the_view, save_then_write,
-    save_then_write_by_a_custom_operator, write_a_leaf_through_its_view, write_by_a_custom_operator, view_by_a_custom_operator, one_of_several_views, detach_and_write,
-]  # fmt: skip
+    save_then_write_by_a_custom_operator, write_a_leaf_through_its_view, write_by_a_custom_operator,
+    view_by_a_custom_operator, one_of_several_views, detach_and_write,
+]
+# fmt: on
 
 
 def outcome(program, ops, activate_first):

@@ -165,9 +165,9 @@ class set_grad_enabled(_Mode):
 class inference_mode(_Mode):
     """`no_grad` for code that will never need gradients: what is made in it are inference tensors.
 
-    They have no version and are never saved for a backward pass: a recorded call that needs one raises AliasError, and so do
-    writes into them outside of the mode. A `clone()` made outside is a normal tensor. Normal tensors stay what they are, and so do
-    views of them. `inference_mode(False)` inside is as if the mode had not been entered.
+    They have no version and are never saved for a backward pass: a recorded call that needs one raises AliasError, and so
+    do writes into them outside of the mode. A `clone()` made outside is a normal tensor. Normal tensors stay what they are, and
+    so do views of them. `inference_mode(False)` inside is as if the mode had not been entered.
     """
 
     __slots__ = ("_guards", "_mode")

@@ -1,12 +1,12 @@
 """Inference tensors: what `inference_mode` makes, without versions and never part of a gradient.
 
-While the mode is entered the key Inference is in the state, above Autograd: every call passes here, goes on with Autograd left out,
-and its new tensors get a storage of another class and the key. The storage refuses to say its version, which whoever saves a
-tensor asks for, so saving costs nothing more. Outside of the mode the key on the tensors brings calls here: writes are refused
-before anything is written. The key is added to the universe when the mode is first entered.
+While the mode is entered the key Inference is in the state, above Autograd: every call passes here, goes on with Autograd left
+out, and its new tensors get a storage of another class and the key. The storage refuses to say its version, which whoever saves
+a tensor asks for, so saving costs nothing more. Outside of the mode the key on the tensors brings calls here: writes are
+refused before anything is written. The key is added to the universe when the mode is first entered.
 
-Functional gradients do not care: while one of their levels records, the mode is as if it had not been entered, and inference tensors
-may be saved, but not written.
+Functional gradients do not care: while one of their levels records, the mode is as if it had not been entered, and inference
+tensors may be saved, but not written.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def gradcheck(
     check_batched_grad    gradients of a batch of output gradients, inside vmap, must be those of each
     fast_mode             one random direction through inputs and outputs, instead of every element
 
-    Raises GradcheckError, or returns False without `raise_exception`; ValueError when no input requires a gradient, ArgumentError for
-    an input whose elements share memory. What `func` itself raises is raised.
+    Raises GradcheckError, or returns False without `raise_exception`; ValueError when no input requires a gradient,
+    ArgumentError for an input whose elements share memory. What `func` itself raises is raised.
     """
     func, args = _in_real_numbers(func, _listed(inputs))
     check = _Check(func, args, eps, atol, rtol, constants=False)

@@ -1,4 +1,4 @@
-"""Batching rules that users write, for operators and for an `autograd.Function`: `function(info, in_dims, *args) -> (result, out_dims)`.
+"""Batching rules that users write, for operators and Functions: `function(info, in_dims, *args) -> (result, out_dims)`.
 
 A rule written in operators is like any other. An *opaque* one calls an array library: it runs on plain tensors without being
 recorded, so that outer vmaps loop over it, and its gradient is the operator's own, one example after the other.
