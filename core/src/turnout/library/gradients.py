@@ -89,6 +89,14 @@ class _Layout:
         flat, self.flat = self.flat, []
         return flat
 
+    def place(self, names: Sequence[str], index: int) -> str:
+        """What messages call one of the values in a row: the argument, and its place in a list."""
+        for name, length in zip(names, self.lengths, strict=True):
+            if index < (length or 1):
+                return f"'{name}'" if length is None else f"'{name}[{index}]'"
+            index -= 1 if length is None else length
+        return "an argument"
+
     def put_back(self, flat: Any) -> Any:
         """As many values in a row, in the places that they came from."""
         if self.single and self.lengths == [None]:
@@ -135,8 +143,14 @@ def _function(op: Operator, rule: Rule) -> Any:
             ctx.needs_input_grad = needed
         return (*_flat_gradients(op, rule, call, found), None)
 
+    names = [a.name for a in op.schema.positional]
+
+    def shown_input(ctx: Any, index: int) -> str:
+        return str(ctx.operator_call.inputs.place(names, index))
+
     name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
-    members = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
+    members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
+    members.update(shown_as=op.qualified_name, shown_input=staticmethod(shown_input))
     return type(name, (autograd.Function,), members)
 
 

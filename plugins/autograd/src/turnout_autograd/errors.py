@@ -220,20 +220,24 @@ def post_hook_result(value: Any) -> str:
     return f"a hook after the accumulation of .grad must return None, not {type(value).__name__}"
 
 
+def formula_count(name: str, arguments: str, given: str, wanted: int) -> str:
+    return f"{name}: its formula for '{arguments}' returned {given}, {wanted} were expected"
+
+
 def function_count(name: str, given: int, wanted: int) -> str:
     return f"{name}.backward returned {given} gradients for {wanted} inputs of forward"
 
 
-def function_extra(name: str, index: int) -> str:
-    return f"{name}.backward returned a gradient for input {index}, which is not a tensor"
+def function_extra(name: str, argument: str) -> str:
+    return f"{name}.backward returned a gradient for {argument}, which is not a tensor"
 
 
-def function_kind(name: str, index: int, value: Any) -> str:
-    return f"{name}.backward returned {type(value).__name__} for input {index}; a tensor or None was expected"
+def function_kind(name: str, argument: str, value: Any) -> str:
+    return f"{name}.backward returned {type(value).__name__} for {argument}; a tensor or None was expected"
 
 
-def function_shape(name: str, index: int, gradient: Sequence[int], tensor: Sequence[int]) -> str:
-    return f"{name}.backward returned a gradient of shape {list(gradient)} for input {index} of shape {list(tensor)}"
+def function_shape(name: str, argument: str, gradient: Sequence[int], tensor: Sequence[int]) -> str:
+    return f"{name}.backward returned a gradient of shape {list(gradient)} for {argument} of shape {list(tensor)}"
 
 
 def function_once(name: str) -> str:
@@ -260,8 +264,8 @@ def function_two_rules(name: str) -> str:
     return f"{name}: has a vmap rule and generate_vmap_rule=True, which says that it has none"
 
 
-def function_complex(name: str, index: int, gradient: Any, wanted: Any) -> str:
-    return f"{name}.backward returned a {gradient.name} gradient for input {index}, which is {wanted.name}"
+def function_complex(name: str, argument: str, gradient: Any, wanted: Any) -> str:
+    return f"{name}.backward returned a {gradient.name} gradient for {argument}, which is {wanted.name}"
 
 
 UNNOTED = "    a time before detect_anomaly"

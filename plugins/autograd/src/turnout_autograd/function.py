@@ -109,7 +109,7 @@ class FunctionNode(Node):
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
-        return self.function.__name__
+        return self.function.shown_as or self.function.__name__
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
@@ -127,26 +127,26 @@ class FunctionNode(Node):
                     given[i] = _zeros(meta[0], dtype=meta[1], device=meta[2])
         found = _backward_of(self.function)(self.ctx, *given)
         results = list(found) if isinstance(found, (tuple, list)) else [found]
-        name = f"{self.function.__name__}"
         while len(results) > len(self.inputs) and results[-1] is None:
             results.pop()
         if len(results) != len(self.inputs):
-            raise errors.GradientError(errors.function_count(name, len(results), len(self.inputs)))
-        return [self._fitted(name, i, g) for i, g in enumerate(results)]
+            raise errors.GradientError(errors.function_count(self.op_name, len(results), len(self.inputs)))
+        return [None if g is None else self._fitted(i, g) for i, g in enumerate(results)]
 
-    def _fitted(self, name: str, i: int, grad: Any) -> Tensor | None:
+    def _fitted(self, i: int, grad: Any) -> Tensor:
         meta = self.inputs[i]
-        if grad is None:
-            return None
         if meta is None:
-            raise errors.GradientError(errors.function_extra(name, i))
+            raise errors.GradientError(errors.function_extra(self.op_name, self._input(i)))
         if not isinstance(grad, Tensor):
-            raise errors.GradientError(errors.function_kind(name, i, grad))
+            raise CallError(errors.function_kind(self.op_name, self._input(i), grad))
         if not _expands(meta[0], grad.shape):
-            raise ShapeError(errors.function_shape(name, i, grad.shape, meta[0]))
+            raise ShapeError(errors.function_shape(self.op_name, self._input(i), grad.shape, meta[0]))
         if grad.is_complex() and meta[1].category != COMPLEX:
-            raise DTypeError(errors.function_complex(name, i, grad.dtype, meta[1]))
+            raise DTypeError(errors.function_complex(self.op_name, self._input(i), grad.dtype, meta[1]))
         return fit(grad, meta)
+
+    def _input(self, i: int) -> str:
+        return self.function.shown_input(self.ctx, i)
 
     def release(self) -> None:
         self.ctx._saved = FREED
@@ -183,6 +183,12 @@ class Function:
     """
 
     generate_vmap_rule = False
+    shown_as = ""  # what messages call it, where it stands for an operator
+
+    @staticmethod
+    def shown_input(ctx: Any, index: int) -> str:
+        """What messages call one of forward's arguments."""
+        return f"input {index}"
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
