@@ -80,7 +80,8 @@ class _Mode:
         GRAD.reset(self._tokens.pop())
 
     def _again(self) -> _Mode:
-        return type(self)()
+        again: _Mode = type(self)()
+        return again
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         from functools import wraps
@@ -159,7 +160,8 @@ class set_grad_enabled(_Mode):
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         GRAD.set(self._before)
-        return (enable_grad() if self._mode else no_grad())(function)
+        decorated: Callable[..., Any] = (enable_grad() if self._mode else no_grad())(function)
+        return decorated
 
 
 class inference_mode(_Mode):

@@ -44,7 +44,7 @@ class InferenceStorage(Storage):
     is_inference = True
 
     @property
-    def ver(self) -> int:  # type: ignore[override]
+    def ver(self) -> int:
         """0 inside of the mode; raises AliasError outside, where whoever asks wants to save the tensor."""
         if GRAD.get()[0] & ~_IMPERATIVE:
             _LET.__set__(self, 1)
