@@ -207,9 +207,18 @@ def checkpointed(net):
     net.update()
 
 
+def mapped(net):
+    h = net.hidden()
+    made, _other = turnout.vmap(Double.apply)(h, h)
+    net.loss(made).backward()
+    dropped = turnout.vmap(turnout.func.grad(lambda x, y: Double.apply(x, y)[0].sum()))(net.hidden(), net.hidden())
+    del dropped
+    net.update()
+
+
 EVERY_STEP = [
     plain, hooks, functions, functions_that_write, writes_into_views, retained, gradients_of_gradients, recorded_backward,
-    result_dropped, backward_that_raises, forward_that_raises, functional, custom_operator, checkpointed,
+    result_dropped, backward_that_raises, forward_that_raises, functional, custom_operator, checkpointed, mapped,
 ]  # fmt: skip
 
 

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from turnout.errors import AliasError
 from turnout.keys import KEYS
 from turnout.registry import REGISTRY, find_operator, tensors_in
 from turnout.state import GRAD, LEVELS, lower, peel, raise_
 from turnout.tensors import Tensor
 from turnout_autograd import calls, errors
-from turnout_autograd.function import Function, FunctionCtx
+from turnout_autograd.function import Function, FunctionCtx, backward_of
 from turnout_autograd.writes import EPOCHS
 
 _permute = find_operator("aten::permute").call
@@ -55,21 +54,27 @@ def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if inner._dirty:
             raise errors.GradientError(errors.function_dirty_inside_vmap(cls.__name__))
         ctx.inner = inner  # type: ignore[attr-defined]
-        ctx.versions = [(t, t.version()) for t in inner._to_save if t is not None]  # type: ignore[attr-defined]
         single.append(not isinstance(output, (tuple, list)))
         outputs = [output] if single[0] else list(output)
         made = [lower(v, levels) if isinstance(v, Tensor) else v for v in outputs]
         constant = [low for low, v in zip(made, outputs, strict=True) if any(v is t for t in inner._constant)]
         ctx.mark_non_differentiable(*constant)
+        # Saved as the tape's own tensors: an example that was kept would hold the node that holds it.
+        known = {id(v): low for v, low in zip((*inputs, *outputs), (*lowered, *made), strict=True)}
+        saved = [None if t is None else known[id(t)] if id(t) in known else lower(t, levels) for t in inner._to_save]
+        ctx.save_for_backward(*saved)
+        inner._to_save = inner._constant = ()
         return tuple(made)
 
     def backward(ctx: Any, *grads: Any) -> Any:
-        for i, (tensor, version) in enumerate(ctx.versions):
-            if tensor.version() != version:
-                raise AliasError(errors.changed(cls.__name__, f"saved_tensors[{i}]", tensor, version, tensor.version()))
+        saved = ctx.saved_tensors
         with active(levels):
             raised = [None if g is None else raise_(g, levels) for g in grads]
-            found = cls.backward(ctx.inner, *raised)
+            ctx.inner._to_save = tuple([None if t is None else raise_(t, levels) for t in saved])
+            try:
+                found = backward_of(cls)(ctx.inner, *raised)
+            finally:
+                ctx.inner._to_save = ()
             results = list(found) if isinstance(found, (tuple, list)) else [found]
             return tuple([lower(g, levels) if isinstance(g, Tensor) else g for g in results])
 

@@ -125,7 +125,7 @@ class FunctionNode(Node):
             for i, meta in enumerate(self.outputs):
                 if given[i] is None and meta is not None:
                     given[i] = _zeros(meta[0], dtype=meta[1], device=meta[2])
-        found = _backward_of(self.function)(self.ctx, *given)
+        found = backward_of(self.function)(self.ctx, *given)
         results = list(found) if isinstance(found, (tuple, list)) else [found]
         while len(results) > len(self.inputs) and results[-1] is None:
             results.pop()
@@ -152,7 +152,7 @@ class FunctionNode(Node):
         self.ctx._saved = FREED
 
 
-def _backward_of(function: type[Function]) -> Callable[..., Any]:
+def backward_of(function: type[Function]) -> Callable[..., Any]:
     """`backward`, or `vjp`, which is another name for it. Raises GradientError where both are written."""
     if function.vjp is Function.vjp:
         return function.backward
