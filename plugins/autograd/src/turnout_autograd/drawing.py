@@ -26,7 +26,7 @@ from turnout_autograd.writes import CopySlices, InputNode, refresh
 
 LIMIT = 300
 FORMATS = ("dot", "svg")
-WIDTH = 72  # characters of a row; the rest is cut off
+WIDTH = 60  # characters of a row; the rest is cut off
 
 # Kind of box -> fill and outline.
 COLOURS = {
@@ -168,7 +168,8 @@ def _output(tensor: Tensor, name: str) -> Box:
 def _rest(members: list[Any], limit: int) -> Box:
     leaves = sum(isinstance(member, Tensor) for member in members)
     nodes = len(members) - leaves
-    counts = [f"{n:,} {word}{'' if n == 1 else last}" for n, word, last in ((nodes, "node", "s"), (leaves, "leaf", "")) if n]
+    counts = [f"{nodes:,} node{'s' * (nodes != 1)}"] if nodes else []
+    counts += [f"{leaves:,} {'leaf' if leaves == 1 else 'leaves'}"] if leaves else []
     return Box("rest", "...", [f"{' and '.join(counts)} more, beyond limit={limit}"])
 
 
