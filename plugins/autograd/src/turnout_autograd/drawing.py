@@ -1,8 +1,8 @@
 """`graph`: what the tape holds, as a drawing in Graphviz's language or as SVG.
 
-One loop walks the graph breadth first from the outputs, so its depth does not matter. The first `limit` nodes and leaves become boxes,
-numbered in that order: the same graph gives the same text. The rest is counted, and one box stands for it. Edges are drawn the way the
-values went, from leaves to outputs; gradients go the other way.
+One loop walks the graph breadth first from the outputs, so its depth does not matter. The first `limit` nodes and leaves become
+boxes, numbered in that order: the same graph gives the same text. The rest is counted, and one box stands for it. Edges are
+drawn the way the values went, from leaves to outputs; gradients go the other way.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def graph(
     limit   how many nodes and leaves are drawn, those nearest to the outputs; one box says how many more there are
     format  "dot", or "svg", for which pygraphviz must be installed
 
-    A box shows the operator, what it saved for backward with shapes and dtypes, whether that was freed or changed in place since, its
-    hooks, and the line of the program that called it if that ran under `detect_anomaly`. Raises GradientError for an output that
-    requires no gradient, and DrawingError where an SVG cannot be made.
+    A box shows the operator, what it saved for backward with shapes and dtypes, whether that was freed or changed in place since,
+    its hooks, and the line of the program that called it if that ran under `detect_anomaly`. Raises GradientError for an output
+    that requires no gradient, and DrawingError where an SVG cannot be made.
     """
     if format not in FORMATS:
         raise ArgumentError(errors.graph_format(format, FORMATS))

@@ -1,7 +1,7 @@
 """`graph`: runs a function of a Python file and draws the graph of gradients behind what it returns.
 
-The function runs under `detect_anomaly`, so that every box shows the line it comes from, and with a profiler that keeps its variables
-when it returns: these, and those of the file, are the names of tensors in the drawing.
+The function runs under `detect_anomaly`, so that every box shows the line it comes from, and with a profiler that keeps its
+variables when it returns: these, and those of the file, are the names of tensors in the drawing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class ProgramError(TurnoutError, RuntimeError):
 @click.argument("target", metavar=_TARGET)
 @click.option("--format", "format_", type=click.Choice(["dot", "svg"]), help="That of the suffix of -o, else dot.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write into this file.")
-@click.option("--limit", type=click.IntRange(min=1), help="How many nodes and leaves are drawn, nearest to the results.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="How many nodes and leaves are drawn, nearest to the results."
+)
 @traceback_option
 def graph(target: str, format_: str | None, output: Path | None, limit: int | None) -> None:
     """Draw the graph of gradients behind the tensors that FUNCTION of FILE.py returns, as DOT or SVG.
@@ -114,7 +116,7 @@ def _function(program: ModuleType, path: Path, name: str) -> Callable[[], Any]:
         ) from None
     except ValueError:
         pass  # a callable without a signature: the call will tell
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _called(function: Callable[[], Any], target: str) -> tuple[Any, dict[str, Any]]:
