@@ -77,6 +77,6 @@ def retain_grad(tensor: Tensor) -> None:
 
 __all__ = [
     "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node",
-    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "leave", "new_level", "once_differentiable", "pull", "refresh",
-    "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "set_detect_anomaly",
+    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "leave", "new_level", "once_differentiable", "pull",
+    "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "set_detect_anomaly",
 ]  # fmt: skip
