@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from turnout.devices import Device
 from turnout.dtypes import DType
 from turnout.errors import ArgumentError, CallError
-from turnout.state import GRAD
+from turnout.state import GRAD, peel
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.function import FunctionNode, OnceNode
@@ -78,7 +78,7 @@ def graph(
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ArgumentError(errors.graph_limit(limit))
     ends = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    text = "".join(_lines(_Graph(ends, _checked(ends, names or {}), limit)))
+    text = "".join(_lines(_Graph(_ends(ends), _named(names or {}), limit)))
     if format == "dot":
         return text
     from turnout_autograd.svg import svg
@@ -86,27 +86,35 @@ def graph(
     return svg(text)
 
 
-def _checked(ends: tuple[Any, ...], names: Mapping[str, Any]) -> Mapping[str, Tensor]:
-    """The names, when everything is a tensor and the outputs have a graph."""
-    if not ends:
+def _ends(outputs: tuple[Any, ...]) -> list[Tensor]:
+    """The outputs, when they are tensors with a graph; inside vmap the plain tensors that hold all examples."""
+    if not outputs:
         raise CallError(errors.graph_of_nothing())
-    for i, tensor in enumerate(ends):
+    ends = []
+    for i, tensor in enumerate(outputs):
         if not isinstance(tensor, Tensor):
             raise CallError(errors.graph_not_tensor(f"outputs[{i}]", tensor))
-        if tensor.view_of is not None:
-            refresh(tensor)
-        if not tensor.gmask & (GRAD.get()[1] | 1):
+        end = peel(tensor)[0]
+        if end.view_of is not None:
+            refresh(end)
+        if not end.gmask & (GRAD.get()[1] | 1):
             raise errors.GradientError(errors.graph_untracked(i))
+        ends.append(end)
+    return ends
+
+
+def _named(names: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The names, when they are those of tensors; inside vmap of the plain ones too."""
     for name, value in names.items():
         if not isinstance(value, Tensor):
             raise CallError(errors.graph_not_tensor(f"names[{name!r}]", value))
-    return names
+    return {str(name): peel(value)[0] for name, value in names.items()}
 
 
 class _Graph:
     """The nodes and leaves behind some outputs, nearest first, and what tensors are called."""
 
-    def __init__(self, outputs: tuple[Tensor, ...], names: Mapping[str, Tensor], limit: int) -> None:
+    def __init__(self, outputs: list[Tensor], names: dict[str, Tensor], limit: int) -> None:
         self.outputs = outputs
         self.limit = limit
         self.members: list[Any] = []
@@ -120,10 +128,10 @@ class _Graph:
         self.result_names: dict[int, dict[int, str]] = {}
         ends = {id(tensor) for tensor in outputs}
         for name, tensor in names.items():
-            self.tensor_names.setdefault(id(tensor), str(name))
+            self.tensor_names.setdefault(id(tensor), name)
             if id(tensor) not in ends and tensor.node is not None and _is_current(tensor):
                 node, index = _target(tensor.node)
-                self.result_names.setdefault(id(node), {}).setdefault(index, str(name))
+                self.result_names.setdefault(id(node), {}).setdefault(index, name)
 
     def _add(self, edge: Any) -> None:
         member, _ = _target(edge)

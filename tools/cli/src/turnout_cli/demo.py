@@ -24,7 +24,7 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
     type=click.Choice(["mlp", "cnn"]),
     default="mlp",
     show_default=True,
-    help="A perceptron with one hidden layer, or two convolutions and a linear layer.",
+    help="One hidden layer, or two convolutions and a linear layer.",
 )
 @click.option(
     "--device", default=None, help="Where to train, such as cpu or cuda:0; the configured default if left out."

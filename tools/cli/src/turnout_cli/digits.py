@@ -128,9 +128,11 @@ class Convolutional(Classifier):
 
     def explain(self, images: Tensor) -> tuple[str, str]:
         planes = images.view(-1, 1, SIDE, SIDE)
+        # Not conv2d, which only calls this.
+        rest = [1, 1], [1, 1], [1, 1], False, [0, 0], 1
         with self.precision():
-            explained = turnout.explain(turnout.conv2d, planes, self.weight1, self.bias1, padding=1)
-        return "turnout.conv2d(images, weight, bias, padding=1)", str(explained)
+            explained = turnout.explain(turnout.convolution, planes, self.weight1, self.bias1, *rest)
+        return "turnout.convolution(images, weight, bias, ...)", str(explained)
 
 
 MODELS: dict[str, type[Classifier]] = {"mlp": Perceptron, "cnn": Convolutional}
