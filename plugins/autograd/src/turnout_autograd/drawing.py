@@ -255,9 +255,12 @@ def _saved(node: Node) -> Iterator[tuple[str, Any, Any]]:
     names = [name for kind in type(node).__mro__ for name in getattr(kind, "__slots__", ()) if kind is not Node]
     values = {name: getattr(node, name) for name in names if hasattr(node, name)}
     for name, value in values.items():
-        of_tensor = name.endswith("_version") and name.removesuffix("_version") in values
+        version = f"{name}_version"
+        if value is FREED and version in names and version not in values:
+            continue  # what is freed sets this too where it was not saved
+        of_tensor = name.endswith("_version") and name.removesuffix("_version") in names
         if not (of_tensor or name in _NOT_SHOWN or name.endswith("_geometry") or (name == "count" and node.several)):
-            yield name, value, values.get(f"{name}_version")
+            yield name, value, values.get(version)
 
 
 def _saved_rows(node: Node) -> list[str]:
@@ -333,7 +336,7 @@ def _box(name: str, box: Box, style: str = "") -> str:
     label = f"<b>{_text(box.title)}</b>"
     if box.rows:
         rows = "".join(f'{_text(row)}<br align="left"/>' for row in box.rows)
-        label += f'<br align="left"/><font point-size="9.5" color="#444444">{rows}</font>'
+        label += f'<br align="left"/><font point-size="10" color="#444444">{rows}</font>'
     return f'  {name} [label=<{label}>, fillcolor="{fill}", color="{outline}"{style}]\n'
 
 
@@ -346,4 +349,5 @@ def _text(text: str) -> str:
     """A text for a label: cut to a row's width, without characters that XML does not take."""
     if len(text) > WIDTH:
         text = text[: WIDTH - 3] + "..."
-    return escape("".join(c if c.isprintable() else ascii(c)[1:-1] for c in text), quote=False)
+    text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return escape(text.replace("\\", "\\\\"), quote=False)  # \G would be the name of the graph
