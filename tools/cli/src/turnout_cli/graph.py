@@ -103,7 +103,8 @@ def _function(program: ModuleType, path: Path, name: str) -> Callable[[], Any]:
 
     found: Any = getattr(program, name, None)
     if not callable(found):
-        there = [key for key, value in vars(program).items() if isinstance(value, FunctionType)]
+        functions = ((key, value) for key, value in vars(program).items() if isinstance(value, FunctionType))
+        there = [key for key, value in functions if value.__module__ == program.__name__]
         near = difflib.get_close_matches(name, there, 1)
         hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(there) or 'none'}"
         raise Problem(f"{path} has no function {name}: {hint}")
