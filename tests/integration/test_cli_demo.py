@@ -32,6 +32,31 @@ def test_the_classifier_reaches_96_percent_on_digits_it_has_not_seen(found):
     assert sum(map(sum, found["confusion"])) == found["held_out_images"]
 
 
+@pytest.fixture(scope="module")
+def convolutional():
+    """The whole demo with the convolutional network, as data."""
+    done = run("--json", "--model", "cnn")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_the_convolutional_network_reaches_97_percent(convolutional):
+    assert (convolutional["model"], convolutional["epochs"], convolutional["parameters"]) == ("cnn", 15, 6090)
+    assert convolutional["accuracy"] >= 0.97
+    assert convolutional["losses"][-1] < 0.05 < convolutional["losses"][0]
+
+
+def test_its_convolutions_are_counted_and_explained(convolutional, found):
+    calls = {(row["key"], row["kernel"]): row["calls"] for row in convolutional["calls"]}
+    assert calls["AutogradCPU", "conv2d"] == 2
+    assert found["model"] == "mlp"
+    assert convolutional["explained"] == "turnout.convolution(images, weight, bias, ...)"
+    text = convolutional["explanation"]
+    assert text.startswith("aten::convolution(")
+    assert "\n-> AutogradCPU" in text
+    assert "\n-> CPU " in text
+
+
 def test_one_step_is_counted_by_key_and_kernel(found):
     calls = {(row["key"], row["kernel"]): row["calls"] for row in found["calls"]}
     assert calls["CPU", "addmm"] == 2
@@ -54,6 +79,13 @@ def test_mixed_precision_learns_as_well_and_is_explained():
     assert ("AutocastCPU", "autocast to float32") in {(row["key"], row["kernel"]) for row in found["calls"]}
 
 
+def test_the_convolutional_network_learns_as_well_in_mixed_precision():
+    found = json.loads(run("--json", "--model", "cnn", "--amp", "bf16", "--epochs", "10").stdout)
+    assert found["amp"] == "bfloat16"
+    assert found["accuracy"] >= 0.97
+    assert "\n-> AutocastCPU  autocast to lower precision" in found["explanation"]
+
+
 def test_float16_is_trained_with_a_scaler():
     found = json.loads(run("--json", "--amp", "fp16", "--epochs", "10").stdout)
     assert found["amp"] == "float16"
@@ -70,17 +102,24 @@ def test_a_device_with_its_own_memory_learns_as_well_and_asks_the_host_for_nothi
     assert found["hosted"] == []
 
 
+def test_a_device_with_its_own_memory_trains_the_convolutional_network(need_device):
+    need_device("opencl")
+    found = json.loads(run("--json", "--device", "opencl", "--model", "cnn", "--epochs", "10").stdout)
+    assert found["device"] == "opencl:0"
+    assert found["accuracy"] >= 0.97
+
+
 def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
     need_device("opencl")
     from turnout_cli import digits
 
-    plain = digits.Classifier.__call__
+    plain = digits.Perceptron.__call__
 
     def with_a_detour(self, images):
         images.to(turnout.complex64).exp()
         return plain(self, images)
 
-    monkeypatch.setattr(digits.Classifier, "__call__", with_a_detour)
+    monkeypatch.setattr(digits.Perceptron, "__call__", with_a_detour)
     text = run("--device", "opencl", "--epochs", "1").stdout
     assert "what had no kernel there, and ran on another device and was copied back" in text
     assert "aten::exp.out  opencl  cpu" in text

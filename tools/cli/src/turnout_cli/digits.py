@@ -128,11 +128,14 @@ class Convolutional(Classifier):
 
     def explain(self, images: Tensor) -> tuple[str, str]:
         planes = images.view(-1, 1, SIDE, SIDE)
-        # Not conv2d, which only calls this.
-        rest = [1, 1], [1, 1], [1, 1], False, [0, 0], 1
-        with self.precision():
-            explained = turnout.explain(turnout.convolution, planes, self.weight1, self.bias1, *rest)
-        return "turnout.convolution(images, weight, bias, ...)", str(explained)
+        tensors = planes, self.weight1, self.bias1
+        if self.amp is None:  # not conv2d, which only calls this
+            explained = turnout.explain(turnout.convolution, *tensors, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+            return "turnout.convolution(images, weight, bias, ...)", str(explained)
+        with self.precision():  # which is about conv2d
+            return "turnout.conv2d(images, weight, bias, padding=1)", str(
+                turnout.explain(turnout.conv2d, *tensors, padding=1)
+            )
 
 
 MODELS: dict[str, type[Classifier]] = {"mlp": Perceptron, "cnn": Convolutional}
