@@ -10,14 +10,22 @@ from collections import Counter
 import pytest
 
 import turnout
-from turnout import autograd
+from operator_cases import CASES, calls
+from turnout import autograd, trees
+from turnout.dtypes import dtype_named
 from turnout.nn import functional
+from turnout.registry import REGISTRY
 from turnout_autograd.drawing import graph as drawn_by
 from turnout_autograd.svg import svg
 
 
 def leaf(*shape):
     return turnout.ones(shape, requires_grad=True)
+
+
+def tracked(data, dtype):
+    made = turnout.tensor(data, dtype=dtype_named(dtype))
+    return made.requires_grad_() if made.is_floating_point() or made.is_complex() else made
 
 
 def boxes(text):
@@ -141,6 +149,34 @@ def test_saved_lists_numbers_texts_and_dtypes_are_shown():
         "saved result: float32 [2]",
         "with self_dtype=float32, dim=0",
     ]
+
+
+def test_numbers_that_do_not_fit_in_a_row_go_on_in_the_next():
+    y = functional.conv2d(turnout.ones(1, 1, 4, 4), leaf(2, 1, 3, 3), turnout.ones(2))
+    assert boxes(autograd.graph(y))["n0"] == [
+        "aten::convolution",
+        "saved input: float32 [1, 1, 4, 4]",
+        "saved weight: float32 [2, 1, 3, 3]",
+        "with dilation=[1, 1], groups=1, output_padding=[0],",
+        "padding=[0, 0], stride=[1, 1], transposed=False",
+    ]
+
+
+def test_the_nodes_of_every_operator_can_be_drawn_with_all_that_they_saved():
+    drawn = 0
+    for case in CASES:
+        dtype = next((dtype for dtype in ("float64", "complex128") if dtype in case.dtypes), None)
+        if not case.differentiable or dtype is None:
+            continue
+        args, kwargs = next(iter(calls(case, dtype, tracked)))
+        results = trees.flatten(REGISTRY.find(f"aten::{case.op}")(*args, **kwargs))[0]
+        results = [each for each in results if isinstance(each, turnout.Tensor) and each.requires_grad]
+        if results:
+            found = boxes(autograd.graph(results))
+            assert all(each.grad_fn is None or each.grad_fn.op_name in found["n0"][0] for each in results[:1]), case
+            assert not any("=..." in row or "[..." in row for rows in found.values() for row in rows), case
+            drawn += 1
+    assert drawn > 600
 
 
 def test_what_was_freed_or_changed_since_is_said():
@@ -358,6 +394,7 @@ def test_what_cannot_be_drawn_is_refused():
     draw = autograd.graph
     for kind, attempt, message in (
         (call, lambda: draw([]), "graph: there is no output to start from"),
+        (call, lambda: draw("x"), "graph: outputs is of type str, not a tensor"),
         (call, lambda: draw([x, 3]), "graph: outputs[1] is of type int, not a tensor"),
         (call, lambda: draw(x, names={"a": 1.0}), "graph: names['a'] is of type float, not a tensor"),
         (argument, lambda: draw(x, format="png"), "graph: the format is 'dot' or 'svg', not 'png'"),

@@ -77,6 +77,8 @@ def graph(
         raise ArgumentError(errors.graph_format(format, FORMATS))
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise ArgumentError(errors.graph_limit(limit))
+    if not isinstance(outputs, (Tensor, list, tuple)):
+        raise CallError(errors.graph_not_tensor("outputs", outputs))
     ends = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
     text = "".join(_lines(_Graph(_ends(ends), _named(names or {}), limit)))
     if format == "dot":
@@ -264,7 +266,7 @@ def _saved(node: Node) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _saved_rows(node: Node) -> list[str]:
-    """A row for each tensor, and one for all the rest."""
+    """A row for each tensor, and as few as hold all the rest."""
     rows: list[str] = []
     numbers: list[str] = []
     for name, value, version in _saved(node):
@@ -279,7 +281,18 @@ def _saved_rows(node: Node) -> list[str]:
         else:
             shown = _plain(value)
             numbers += [] if value is None or not shown else [f"{name}={shown}"]
-    return [*rows, f"with {', '.join(numbers)}"] if numbers else rows
+    return [*rows, *_filled(numbers)]
+
+
+def _filled(parts: list[str]) -> list[str]:
+    """Parts separated by commas, in rows that are not too wide."""
+    rows: list[str] = []
+    for part in parts:
+        if rows and len(rows[-1]) + len(part) + 3 <= WIDTH:
+            rows[-1] += f", {part}"
+        else:
+            rows[-1:] = [f"{rows[-1]},", part] if rows else [f"with {part}"]
+    return rows
 
 
 def _tensor(saved: Any, version: Any) -> str:
