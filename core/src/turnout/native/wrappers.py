@@ -130,15 +130,17 @@ def first_device(args: Sequence[Any]) -> Device:
 def functional(s: Structured, backend: Backend, row: Row) -> Call:
     """The wrapper of the functional variant."""
     fn = row.fn
+    empty = backend.empty
 
     def general(ks: int, *args: Any) -> Any:
         result = as_result(s.shape(*args))
-        device = first_device(args)
-        arrays = [backend.empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
+        device = args[0].device if args[0].__class__ is Tensor else first_device(args)
+        arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
         with backend.kernel_context() or nullcontext():
             fn(*s.kernel_arguments(backend, args, result), *arrays)
-        made = tuple([wrap(array, device) for array in arrays])
-        return made[0] if len(made) == 1 else made
+        if len(arrays) == 1:
+            return wrap(arrays[0], device)
+        return tuple([wrap(array, device) for array in arrays])
 
     if row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
         return _fast_functional(s, backend, row, general)
