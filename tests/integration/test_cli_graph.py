@@ -26,8 +26,9 @@ from turnout.nn import functional
 
 @dataclass
 class Model:
-    weight: Tensor
     layers: dict
+    every: list
+    weight: Tensor
 
 
 scale = turnout.ones(4, requires_grad=True)
@@ -35,7 +36,9 @@ scale = turnout.ones(4, requires_grad=True)
 
 def loss():
     print("this is not part of the drawing")
-    model = Model(turnout.ones(4, 3, requires_grad=True), {"last": [beside.parameter]})
+    weight = turnout.ones(4, 3, requires_grad=True)
+    model = Model({"last": [beside.parameter]}, [weight], weight)
+    del weight
     hidden = functional.relu(functional.linear(turnout.ones(2, 3), model.weight)) * scale
     return functional.cross_entropy(hidden + beside.parameter, turnout.tensor([0, 1]))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -194,30 +195,30 @@ def _tracked(result: Any, target: str) -> list[Tensor]:
 def _names(result: Any, variables: dict[str, Any], of_file: dict[str, Any]) -> dict[str, Tensor]:
     """Tensors by name: the keys of a dict that was returned, then variables of the function, then those of the file."""
     found: dict[str, Tensor] = {}
-    sources = [result if isinstance(result, dict) else {}, variables, of_file]
-    for source in sources:
-        for name, value in source.items():
-            for path, tensor in _tensors_in(str(name), value, DEPTH):
-                found.setdefault(path, tensor)
+    for source in (result if isinstance(result, dict) else {}, variables, of_file):
+        for name, tensor in _tensors_in(source):
+            found.setdefault(name, tensor)
     return found
 
 
-def _tensors_in(path: str, value: Any, depth: int) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that a variable leads to, each with the expression that does: model.layers[0].weight."""
-    from itertools import islice
-
+def _tensors_in(variables: dict[str, Any]) -> Iterator[tuple[str, Tensor]]:
+    """The tensors that variables lead to, each with the expression that does (model.layers[0].weight), short ones first."""
     from turnout import Tensor
 
-    inside: Iterator[tuple[str, Any]] = iter(())
-    if isinstance(value, Tensor):
-        yield path, value
-    elif not depth or isinstance(value, (type, FunctionType, ModuleType)):
-        return
-    elif isinstance(value, dict):
-        inside = ((f"{path}[{key!r}]", each) for key, each in value.items())
-    elif isinstance(value, (list, tuple)):
-        inside = ((f"{path}[{i}]", each) for i, each in enumerate(value))
-    elif hasattr(value, "__dict__"):
-        inside = ((f"{path}.{name}", each) for name, each in vars(value).items())
-    for name, each in islice(inside, LONGEST):
-        yield from _tensors_in(name, each, depth - 1)
+    level = [(str(name), value) for name, value in variables.items()]
+    for _ in range(DEPTH + 1):
+        yield from [(name, value) for name, value in level if isinstance(value, Tensor)]
+        level = [inner for name, value in level for inner in islice(_parts_of(name, value), LONGEST)]
+
+
+def _parts_of(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a container or object holds, each with its expression."""
+    from turnout import Tensor
+
+    if isinstance(value, dict):
+        return ((f"{name}[{key!r}]", each) for key, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return ((f"{name}[{i}]", each) for i, each in enumerate(value))
+    if isinstance(value, (Tensor, type, FunctionType, ModuleType)):
+        return iter(())
+    return ((f"{name}.{key}", each) for key, each in getattr(value, "__dict__", {}).items())
