@@ -14,7 +14,7 @@ from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import Tensor, View
 from turnout_autograd import errors
-from turnout_autograd.graph import Node, Output, hooks_of, next_seq
+from turnout_autograd.graph import Node, Output, hooks_of, next_seq, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,6 +146,17 @@ def _move_retained(old: Any, node: Node, tensor: Tensor) -> None:
         hooks_of(node).retained[0] = kept
 
 
+class CutNode(Node):
+    """The history of a view whose base was detached and then written: gradients end here."""
+
+    __slots__ = ()
+    op_name = "a view of a tensor that was detached"
+    unary = True
+
+    def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> None:
+        return None
+
+
 class CopySlices(Node):
     """A write into a view, as the history of its base.
 
@@ -204,16 +215,20 @@ def refresh(tensor: Tensor) -> None:
     if view.seen == version:
         return
     base = view.base
-    if not base.gmask:
+    if not base.gmask and tensor.node is None:
         view.seen = version
         return
     if view.no_grad or view.multi or view.__class__ is not View:
         raise AliasError(errors.view_left_behind(_writer(base), _kind(view)))
+    view.seen = version
+    if not base.gmask:
+        tensor.node = CutNode()
+        start(tensor.node, (None,))
+        return
     with _recording(base.gmask):
         again = replay(base, view.chain)
     tensor.set_gmask(again.gmask)
     tensor.node = again.node
-    view.seen = version
 
 
 def _writer(base: Tensor) -> str:
