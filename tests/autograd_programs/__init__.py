@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from autograd_programs import functions, views, writes
 from autograd_programs.draw import Draw, Made, Memory, Shape, Var
 
-STEPS = 16
+STEPS = 20
 
 
 class Step(NamedTuple):
@@ -105,8 +105,8 @@ class Program:
         d = self._d
         if not self._recording:
             self._switch()
-        ends = [v for v in d.scope if v.dtype != "int64"]
-        ends = d.sample(ends, min(len(ends), 4)) + ends[-1:]
+        ends = [v for v in d.scope if v.dtype != "int64" and (v.tracked or d.chance(0.1))]
+        ends = d.sample(ends, min(len(ends), 5))
         for x in ends:
             name, grads = self.name(), tuple(self.name() for _ in self.starts)
             text = f"{name} = {size(x)}\n{self._gradients(grads, name, 'retain_graph=True')}\nends.append({name})"
@@ -167,9 +167,10 @@ class Program:
         return result
 
     def _any(self) -> Var:
-        """A variable, often one of the newest."""
+        """A variable, often one of the newest, and seldom one whose memory may not be written."""
         d = self._d
-        x = d.choice(d.scope[-6:] if d.chance(0.5) else d.scope)
+        scope = [v for v in d.scope if not v.memory.leaf] if d.chance(0.8) else d.scope
+        x = d.choice(scope[-6:] if d.chance(0.5) else scope)
         d.used.append(x)
         return x
 
@@ -290,7 +291,8 @@ class Program:
             return
         name = f"h{len(self._hooks)}"
         change = self._d.choice(["g * 0.5", "g + 1", "g.sin()", "None", "-g"])
-        self.say(f"{name} = {x}.register_hook(lambda g: {change})", (name,))
+        # PyTorch calls the hook of one of several views with None when the gradient is of another.
+        self.say(f"{name} = {x}.register_hook(lambda g: None if g is None else {change})", (name,))
         self._hooks.append(name)
 
     def _retain(self) -> None:

@@ -148,7 +148,7 @@ LINEAR: dict[str, Entry] = {
     "largest": _largest,
     "reshaped sum": _reshaped_sum,
     "triu": lambda d, x: Made(f"{x}.triu()", x.shape) if x.ndim >= 2 else None,
-    "constant": _same("t.zeros_like({x})", "t.ones_like({x})", "({x} > 0.1713) * 1.5"),
+    "constant": _same("t.zeros_like({x})", "t.ones_like({x})", "({x} > 0.1713).to({x}.dtype)"),
 }
 
 SAVING: dict[str, Entry] = {
@@ -168,4 +168,4 @@ SAVING: dict[str, Entry] = {
 # PyTorch keeps what these take values from, for its shape alone, and does not like it to be written.
 PINS = {"gather"}
 # For tensors of numbers that have an order, or are real.
-REAL = {"where", "largest", "clamp", "softmax", "logsumexp", "constant", "convert", "var"}
+REAL = {"where", "largest", "clamp", "softmax", "logsumexp", "constant", "convert", "var", "addcmul"}

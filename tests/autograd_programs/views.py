@@ -61,7 +61,8 @@ def _movedim(d: Draw, x: Var) -> Made | None:
 
 def _t(d: Draw, x: Var) -> Made | None:
     if x.ndim == 2:
-        return Made(f"{x}.{d.choice(['t()', 'T', 'mT', 'adjoint()'])}", x.shape[::-1])
+        names = ["t()", "T", "mT"] + ["adjoint()"] * (x.dtype != "complex128")
+        return Made(f"{x}.{d.choice(names)}", x.shape[::-1])
     return Made(f"{x}.t()", x.shape) if x.ndim < 2 else None
 
 

@@ -46,7 +46,7 @@ def backward(
         if inputs is None:
             deliver(sweep(roots, retain))
             return
-        into = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        into = (inputs,) if isinstance(inputs, Tensor) else tuple(dict.fromkeys(inputs))
         _check_inputs("backward", into)
         for tensor, grad in zip(into, _limited(roots, into, retain), strict=True):
             if grad is not None:

@@ -57,16 +57,12 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
             raise AliasError(errors.several_views_written(name, _maker(view)))
         if view.__class__ is not View:
             raise AliasError(errors.custom_view_written(name, view.maker))  # type: ignore[attr-defined]
-        if _is_leaf(root, mask):
+        if (tensor.gmask | root.gmask) & mask & 1 and root.node is None:
             raise AliasError(errors.leaf_written(name, True))
         _admit_levels(name, root, mask)
-    if _is_leaf(tensor, mask):
+    if tensor.gmask & mask & 1 and tensor.node is None:
         raise AliasError(errors.leaf_written(name, view is not None))
     _admit_levels(name, tensor, mask)
-
-
-def _is_leaf(tensor: Tensor, mask: int) -> bool:
-    return bool(tensor.gmask & mask & 1) and tensor.node is None
 
 
 def _admit_levels(name: str, root: Tensor, mask: int) -> None:
