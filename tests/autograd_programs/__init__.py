@@ -237,6 +237,8 @@ class Program:
         kind = d.choice(sorted(writes.LINEAR) * 2 + sorted(writes.SAVING))
         if x.dtype != "float64" and kind in writes.REAL:
             return
+        if x.memory.hooked and kind == "masked_scatter_":  # a function and a copy here, through which hooks see a gradient
+            return
         saves = kind in writes.SAVING
         text = (writes.SAVING if saves else writes.LINEAR)[kind](d, x)
         if text is None:
@@ -249,7 +251,6 @@ class Program:
                 v.tracked = v.tracked or v.memory is x.memory
         for v in d.used:
             v.memory.saved |= saves
-            v.memory.pinned |= kind in writes.PINS and v is not x
 
     def _function(self) -> None:
         d = self._d
@@ -270,8 +271,8 @@ class Program:
     def _turn(self) -> None:
         d = self._d
         x = self._target("")
-        # A leaf keeps its shape: gradients of what was computed before would have the old one.
-        if x is not None and (self._recording or not x.memory.leaf) and (not x.several or d.chance(0.2)):
+        # What is tracked keeps its shape where nothing is recorded: gradients of what was computed before would have the old one.
+        if x is not None and (self._recording or not x.tracked) and (not x.several or d.chance(0.2)):
             text, shape = d.choice(writes.turns(d, x))
             self.say(text, writes=x.name)
             x.shape = shape
@@ -294,9 +295,12 @@ class Program:
         # PyTorch calls the hook of one of several views with None when the gradient is of another.
         self.say(f"{name} = {x}.register_hook(lambda g: None if g is None else {change})", (name,))
         self._hooks.append(name)
+        x.hooked = x.memory.hooked = True
 
     def _retain(self) -> None:
-        self.say(f"{self._any()}.retain_grad()")
+        x = self._any()
+        if not x.several and not x.unrecorded:
+            self.say(f"{x}.retain_grad()")
 
     def _backward(self) -> None:
         d = self._d
@@ -314,10 +318,12 @@ class Program:
         d = self._d
         x, y = self._any(), self._any()
         create, start = d.chance(0.5), self._start()
+        if y.hooked:  # PyTorch gives its gradient without the hooks when others are asked for too
+            return
         names = (self.name(), self.name())
         options = f"create_graph={create}, retain_graph=True"
         options += d.choice(["", ", allow_unused=True, materialize_grads=True", ", allow_unused=True, materialize_grads=True"])
-        self.say(f"{', '.join(names)} = (g.contiguous() for g in t.autograd.grad({size(x)}, [{start}, {y}], {options}))", names)
+        self.say(f"{', '.join(names)} = (g.contiguous().clone() for g in t.autograd.grad({size(x)}, [{start}, {y}], {options}))", names)
         for name, v in zip(names, (self._var(start), y), strict=True):
             d.scope.append(Var(name, v.shape, v.dtype, create))
 
@@ -332,7 +338,7 @@ class Program:
     def _detach_(self) -> None:
         x = self._any()
         # What is kept for gradients must not be detached.
-        if not x.memory.saved and not (x.memory.leaf and self._d.chance(0.8)):
+        if not x.memory.saved and not x.memory.pinned and not (x.memory.leaf and self._d.chance(0.8)):
             self.say(f"{x}.detach_()")
 
     def _require(self) -> None:

@@ -22,11 +22,13 @@ class Memory:
     leaf    it belongs to a leaf that requires a gradient
     saved   some function or write keeps it for its gradient
     pinned  not to be written at all
+    hooked  some of it has hooks
     """
 
     leaf: bool = False
     saved: bool = False
     pinned: bool = False
+    hooked: bool = False
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Var:
 
     several     it is one of several views made together
     unrecorded  it is a view made where nothing is recorded
+    hooked      it has hooks
     """
 
     name: str
@@ -43,6 +46,7 @@ class Var:
     tracked: bool = False
     several: bool = False
     unrecorded: bool = False
+    hooked: bool = False
     memory: Memory = field(default_factory=Memory)
 
     def __str__(self) -> str:
@@ -147,6 +151,8 @@ def a_slice(d: Draw, length: int, may_be_empty: bool) -> tuple[str, int]:
     stop = d.choice([None, None, None, length, length - 1, -1])
     step = d.choice([None, None, None, 2, 3])
     count = after_slice(length, slice(start, stop, step))
+    if count == length:
+        return ":", length  # the other spellings make no view in PyTorch where they are written to
     if not count and not (may_be_empty and d.chance(0.3)):
         return ":", length
     text = f"{'' if start is None else start}:{'' if stop is None else stop}" + ("" if step is None else f":{step}")

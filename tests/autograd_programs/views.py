@@ -103,6 +103,7 @@ def _view_as(d: Draw, x: Var) -> Made | None:
     if not others:
         return None
     y = d.choice(others)
+    d.used.append(y)
     return Made(f"{x}.{d.choice(['view_as', 'reshape_as'])}({y})", y.shape)
 
 
@@ -129,6 +130,7 @@ def _expand(d: Draw, x: Var) -> Made | None:
     others = [y for y in d.scope if broadcasts(x.shape, y.shape)]
     if others and d.chance(0.3):
         y = d.choice(others)
+        d.used.append(y)
         return Made(f"{x}.expand_as({y})", y.shape)
     return Made(f"{x}.{d.choice(['expand', 'broadcast_to'])}({shape})", shape)
 

@@ -43,8 +43,8 @@ def _masked_scatter(d: Draw, x: Var) -> str:
 def _set(d: Draw, x: Var) -> str:
     index, shape = basic_index(d, x)
     value = d.factor() if d.chance(0.3) else d.operand(shape, x.dtype)
-    # PyTorch takes x for a leaf after a write to x[...], until somebody asks.
-    sign = "=" if index == "..." else d.choice(["=", "=", "+=", "*="])
+    # PyTorch takes x for a leaf after a write to all of it by an index, until somebody asks.
+    sign = "=" if not set(index) - set("., :") else d.choice(["=", "=", "+=", "*="])
     return f"{x}[{index}] {sign} {value}"
 
 
@@ -79,9 +79,10 @@ def _by_index(name: str, repeat: bool = False) -> Write:
         dim = d.dim(x)
         picked = d.indices(x.shape[dim], d.randint(1, x.shape[dim]), repeat)
         if name == "index_fill_":
-            value = d.number() if d.chance(0.5) or x.dtype == "int64" else d.operand((), x.dtype)
+            value = d.number() if d.chance(0.5) or x.dtype != "float64" else d.operand((), x.dtype)
         else:
-            value = d.operand(put(x.shape, dim, len(picked)), x.dtype, exact=True)
+            # A clone: PyTorch keeps it, for its shape alone, and does not like it to be written.
+            value = d.operand(put(x.shape, dim, len(picked)), x.dtype, exact=True) + ".clone()"
         return f"{x}.{name}({dim}, t.tensor({picked}), {value})"
 
     return write
@@ -100,6 +101,11 @@ def _scatter(d: Draw, x: Var) -> str | None:
     if not add and d.chance(0.4):
         return f"{x}.scatter_({dim}, {index}, {d.number()})"
     return f"{x}.{'scatter_add_' if add else 'scatter_'}({dim}, {index}, {d.operand(shape, x.dtype, exact=True)})"
+
+
+def _lerp(d: Draw, x: Var) -> str:
+    y, z = (d.operand(x.shape, x.dtype, exact=True) for _ in range(2))
+    return f"{x}.lerp_({y}, {z})"
 
 
 def _addmm(d: Draw, x: Var) -> str | None:
@@ -156,7 +162,7 @@ SAVING: dict[str, Write] = {
     "square_": _simple("{x} **= 2"),
     "clamp_": _clamp,
     "addcmul_": _with_two("{x}.addcmul_({y}, {z}, value=0.5)"),
-    "lerp_": _with_two("{x}.lerp_({y}, {z})"),
+    "lerp_": _lerp,
     "atan2_": _with_tensor("{x}.atan2_(({y}).cos() + 2.5)"),
     "addmm_": _addmm,
 }
@@ -166,8 +172,6 @@ REAL = {
     "masked_fill_", "masked_scatter_", "floor_", "compare_", "relu_", "clamp_", "exp_", "atan2_", "set advanced", "addcmul_",
     "lerp_",
 }  # fmt: skip
-# PyTorch keeps what these take values from, for its shape alone, and does not like it to be written.
-PINS = {"index_add_", "index_copy_"}
 
 
 # ---- in-place views: text and the new shape

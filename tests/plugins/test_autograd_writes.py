@@ -25,7 +25,7 @@ def refused(call):
 
 
 def gradient(result, of):
-    return autograd.grad(result.sum(), of)[0].tolist()
+    return autograd.grad(result.sum(), of, retain_graph=True)[0].tolist()
 
 
 # ---- histories follow the memory
