@@ -32,14 +32,14 @@ class Program:
     leaves  the first steps, which make one leaf each
     starts  the names of those leaves that gradients are taken of
     steps   what follows
+    ends    the names of what gradients are taken from at the end
 
     A `smooth` program is a function of its leaves: nothing stops, changes or takes gradients on the way.
     """
 
     def __init__(self, seed: int, smooth: bool = False, steps: int = STEPS) -> None:
         self.seed = seed
-        self._d = Draw(seed)
-        self._smooth = smooth
+        self._d = Draw(seed, smooth)
         self._made = 0
         self._recording = True
         self._hooks: list[str] = []
@@ -51,7 +51,9 @@ class Program:
         self._first()
         while len(self.steps) < steps:
             self._add()
-        self._finish()
+        self.ends = self._ends()
+        if not smooth:
+            self._finish()
 
     def __str__(self) -> str:
         return "\n".join(["import torch as t", "ends = []", *[step.code for step in [*self.leaves, *self.steps]]])
@@ -61,7 +63,7 @@ class Program:
     def _leaves(self) -> list[Step]:
         d = self._d
         kinds = [("float64", True), ("float64", True), ("float64", False)]
-        if not self._smooth:
+        if not self._d.smooth:
             kinds += [("float32", d.chance(0.7))] * d.chance(0.15) + [("complex128", d.chance(0.7))] * d.chance(0.15)
             kinds += [("int64", False)] * d.chance(0.2)
         made = []
@@ -94,20 +96,22 @@ class Program:
         d = self._d
         kinds: list[Callable[[], None]] = [self._view, self._write, self._function, self._several, self._turn]
         weights = [28, 28, 18, 4, 3]
-        if not self._smooth:
+        if not self._d.smooth:
             kinds += [self._switch, *TAPE_METHODS(self)]
             weights += [3 if self._recording else 20, *[weight for _, weight in TAPE]]
         d.used.clear()
         d.choices(kinds, weights)[0]()
 
-    def _finish(self) -> None:
-        """Gradients of some of what there is, then of all of that together, twice."""
+    def _ends(self) -> list[str]:
         d = self._d
+        ends = [v.name for v in d.scope if v.dtype != "int64" and (v.tracked or d.chance(0.1))]
+        return d.sample(ends, min(len(ends), 5))
+
+    def _finish(self) -> None:
+        """Gradients of the ends, then of all of them together, twice."""
         if not self._recording:
             self._switch()
-        ends = [v for v in d.scope if v.dtype != "int64" and (v.tracked or d.chance(0.1))]
-        ends = d.sample(ends, min(len(ends), 5))
-        for x in ends:
+        for x in map(self._var, self.ends):
             name, grads = self.name(), tuple(self.name() for _ in self.starts)
             text = f"{name} = {size(x)}\n{self._gradients(grads, name, 'retain_graph=True')}\nends.append({name})"
             self.steps.append(Step(text, (name, *grads), (x.name,)))
@@ -115,8 +119,7 @@ class Program:
         self.steps.append(Step(self._gradients(first, "sum(ends)", "create_graph=True"), first))
         of_first = " + ".join(f"({g} * {g}.conj()).real.sum()" for g in first)
         self.steps.append(Step(self._gradients(second, of_first, "retain_graph=True"), second, first))
-        if not self._smooth:
-            self.steps.append(Step("sum(ends).backward()"))
+        self.steps.append(Step("sum(ends).backward()"))
 
     def _gradients(self, names: tuple[str, ...], end: str, options: str) -> str:
         starts = ", ".join(self.starts)
@@ -146,7 +149,7 @@ class Program:
     def _mode(self, x: Var, is_view: bool = False) -> str:
         """Sometimes another mode for one step; seldom where it makes a view that nobody may use."""
         d = self._d
-        if self._smooth or not d.chance(0.03 if is_view and x.tracked else 0.1):
+        if self._d.smooth or not d.chance(0.03 if is_view and x.tracked else 0.1):
             return ""
         return d.choice(["no_grad", "no_grad", "enable_grad"] + ["inference_mode"] * (not is_view and x.memory.leaf))
 
@@ -178,7 +181,7 @@ class Program:
         d = self._d
         x = self._any()
         kind = d.choice(sorted(views.VIEWS))
-        if (kind == "detach" and self._smooth) or (kind == "view_as" and self._smooth):
+        if (kind == "detach" and self._d.smooth) or (kind == "view_as" and self._d.smooth):
             return
         made = views.VIEWS[kind](d, x)
         if made is None:
@@ -188,7 +191,7 @@ class Program:
         self.say(f"{name} = {made.text}", (name,), mode=mode)
         tracked = x.tracked and kind != "detach"
         hidden = x.unrecorded or not self._records(mode)
-        d.scope.append(Var(name, made.shape, x.dtype, tracked, x.several, hidden, x.memory))
+        d.scope.append(Var(name, made.shape, x.dtype, tracked, kind != "detach", x.several, hidden, memory=x.memory))
 
     def _several(self) -> None:
         d = self._d
@@ -206,12 +209,12 @@ class Program:
             names = tuple(self.name() for _ in shapes)
             self.say(f"{', '.join(names)}, = {text}", names)
         for name, shape in zip(names, shapes, strict=True):
-            d.scope.append(Var(name, shape, x.dtype, x.tracked, True, x.unrecorded, x.memory))
+            d.scope.append(Var(name, shape, x.dtype, x.tracked, True, True, x.unrecorded, memory=x.memory))
 
     def _target(self, mode: str) -> Var | None:
         """What may be written, nearly always."""
         d = self._d
-        allowed = [v for v in d.scope if v.numel and not v.memory.pinned]
+        allowed = [v for v in d.scope if v.numel]
         if not d.chance(0.08):
             unrecorded = not self._records(mode)
             allowed = [
@@ -230,14 +233,15 @@ class Program:
 
     def _write(self) -> None:
         d = self._d
-        mode = "" if self._smooth or not d.chance(0.1) else d.choice(["no_grad", "inference_mode", "enable_grad"])
+        mode = "" if self._d.smooth or not d.chance(0.1) else d.choice(["no_grad", "inference_mode", "enable_grad"])
         x = self._target(mode)
         if x is None:
             return
         kind = d.choice(sorted(writes.LINEAR) * 2 + sorted(writes.SAVING))
         if x.dtype != "float64" and kind in writes.REAL:
             return
-        if x.memory.hooked and kind == "masked_scatter_":  # a function and a copy here, through which hooks see a gradient
+        # What a write into a view keeps passes by hooks on the view, and masked_scatter_ is a function and a copy here.
+        if x.memory.hooked and (kind in writes.SAVING or kind == "masked_scatter_"):
             return
         saves = kind in writes.SAVING
         text = (writes.SAVING if saves else writes.LINEAR)[kind](d, x)
@@ -256,7 +260,7 @@ class Program:
         d = self._d
         x = self._any()
         kind = d.choice(sorted(functions.LINEAR) * 2 + sorted(functions.SAVING))
-        if (x.dtype in ("int64", "complex128") and kind in functions.REAL) or (kind == "convert" and self._smooth):
+        if (x.dtype in ("int64", "complex128") and kind in functions.REAL) or (kind == "convert" and self._d.smooth):
             return
         saves = kind in functions.SAVING
         made = (functions.SAVING if saves else functions.LINEAR)[kind](d, x)
@@ -266,7 +270,6 @@ class Program:
         result = self._assign(made, x, "" if mode == "inference_mode" else mode)
         for v in [*d.used, result] if result.tracked else ():
             v.memory.saved |= saves
-            v.memory.pinned |= kind in functions.PINS
 
     def _turn(self) -> None:
         d = self._d
@@ -289,6 +292,8 @@ class Program:
         if self._hooks and self._d.chance(0.3):
             name = self._d.choice(self._hooks)
             self.steps.append(Step(f"{name}.remove()", (), (name,)))
+            return
+        if x.is_view and x.memory.saved:  # second-order gradients through what a write kept pass by hooks on its view here
             return
         name = f"h{len(self._hooks)}"
         change = self._d.choice(["g * 0.5", "g + 1", "g.sin()", "None", "-g"])
@@ -338,7 +343,7 @@ class Program:
     def _detach_(self) -> None:
         x = self._any()
         # What is kept for gradients must not be detached.
-        if not x.memory.saved and not x.memory.pinned and not (x.memory.leaf and self._d.chance(0.8)):
+        if not x.memory.saved and not (x.memory.leaf and self._d.chance(0.8)):
             self.say(f"{x}.detach_()")
 
     def _require(self) -> None:
@@ -379,6 +384,14 @@ ORDER = ["int64", "float32", "float64", "complex128"]
 
 def TAPE_METHODS(program: Program) -> list[Callable[[], None]]:
     return [getattr(program, name) for name, _ in TAPE]
+
+
+def places(x: Any) -> list[int]:
+    """Where the elements of a tensor lie, in elements from its first one. Nothing is promised of writes into places that repeat."""
+    found = [0]
+    for length, stride in zip(x.shape, x.stride(), strict=True):
+        found = [at + i * stride for at in found for i in range(length)]
+    return found
 
 
 def size(x: Var) -> str:

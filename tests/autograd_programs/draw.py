@@ -21,13 +21,11 @@ class Memory:
 
     leaf    it belongs to a leaf that requires a gradient
     saved   some function or write keeps it for its gradient
-    pinned  not to be written at all
     hooked  some of it has hooks
     """
 
     leaf: bool = False
     saved: bool = False
-    pinned: bool = False
     hooked: bool = False
 
 
@@ -35,6 +33,7 @@ class Memory:
 class Var:
     """A variable as the generator believes it to be.
 
+    is_view     it is a view of another
     several     it is one of several views made together
     unrecorded  it is a view made where nothing is recorded
     hooked      it has hooks
@@ -44,6 +43,7 @@ class Var:
     shape: Shape
     dtype: str = "float64"
     tracked: bool = False
+    is_view: bool = False
     several: bool = False
     unrecorded: bool = False
     hooked: bool = False
@@ -67,10 +67,12 @@ class Draw(Random):
     scope  the variables that there are
     used   those that operands were made of since it was last cleared
     frees  the program goes backward without keeping the graph
+    smooth  the program is a function whose gradients are compared with differences
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, smooth: bool = False) -> None:
         super().__init__(seed)
+        self.smooth = smooth
         self.scope: list[Var] = []
         self.used: list[Var] = []
         self.frees = self.chance(0.3)
@@ -169,11 +171,9 @@ def basic_index(d: Draw, x: Var) -> tuple[str, Shape]:
             items.append("...")
             shape += rest[: len(rest) - keep]
             rest = rest[len(rest) - keep :]
-        elif kind == "none":
+        elif kind == "none" and len(items) < 4:
             items.append("None")
             shape.append(1)
-            if len(items) > 4:
-                break
         elif kind == "int" and rest[0]:
             items.append(str(d.randrange(-rest[0], rest[0])))
             rest.pop(0)
@@ -181,6 +181,6 @@ def basic_index(d: Draw, x: Var) -> tuple[str, Shape]:
             text, n = a_slice(d, rest.pop(0), not x.tracked)
             items.append(text)
             shape.append(n)
-        if d.chance(0.3):
+        if d.chance(0.3) and "..." not in items:
             break
     return ", ".join(items) or "...", (*shape, *rest)

@@ -105,7 +105,8 @@ def _gather(d: Draw, x: Var) -> Made | None:
     dim, count = d.randrange(x.ndim), d.randint(1, 3)
     shape = put(x.shape, dim, count)
     index = d.indices(x.shape[dim], count)
-    return Made(f"{x}.gather({dim}, t.tensor({index}).view({put((1,) * x.ndim, dim, count)}).expand({shape}))", shape)
+    # A clone: PyTorch keeps it, for its shape alone, and does not like it to be written.
+    return Made(f"{x}.clone().gather({dim}, t.tensor({index}).view({put((1,) * x.ndim, dim, count)}).expand({shape}))", shape)
 
 
 def _repeat(d: Draw, x: Var) -> Made | None:
@@ -165,7 +166,5 @@ SAVING: dict[str, Entry] = {
     "var": lambda d, x: Made(f"{x}.var(0)", x.shape[1:]) if x.ndim and x.shape[0] > 1 else None,
 }
 
-# PyTorch keeps what these take values from, for its shape alone, and does not like it to be written.
-PINS = {"gather"}
 # For tensors of numbers that have an order, or are real.
 REAL = {"where", "largest", "clamp", "softmax", "logsumexp", "constant", "convert", "var", "addcmul"}

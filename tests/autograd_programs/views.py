@@ -157,7 +157,8 @@ def _unfold(d: Draw, x: Var) -> Made | None:
 
 
 def _as_strided(d: Draw, x: Var) -> Made | None:
-    if x.numel < 2:
+    # As one of a view it reaches elements that the view has not, whose gradients are lost.
+    if x.numel < 2 or (d.smooth and x.is_view):
         return None
     shape = tuple(d.randint(1, 3) for _ in range(d.randint(1, 2)))
     strides = tuple(d.randint(1, 3) for _ in shape)

@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import turnout  # noqa: E402
-from autograd_programs import Program, Step  # noqa: E402
+from autograd_programs import Program, Step, places  # noqa: E402
 
 COUNT = int(os.environ.get("PROGRAMS", "2500"))
 AT_ONCE = 50
@@ -80,8 +80,7 @@ def is_odd(x: Any) -> bool:
 
 def elements(x: Any) -> set[int]:
     """The addresses of a tensor's elements."""
-    places = torch.arange(1000).as_strided(x.shape, x.stride())
-    return set((places * x.element_size() + x.data_ptr()).reshape(-1).tolist())
+    return {x.data_ptr() + x.element_size() * place for place in places(x)}
 
 
 def other_order(x: Any, y: Any) -> bool:
@@ -111,9 +110,7 @@ def cannot_compare(step: Step, scope: dict[str, Any]) -> bool:
     # differs from torch: never allowed here; PyTorch allows it for constants.
     """
     x = scope.get(step.writes)
-    if x is None or not x.numel():
-        return False
-    return len(elements(x)) < x.numel()
+    return x is not None and len(elements(x)) < x.numel()
 
 
 class Difference(Exception):
@@ -173,6 +170,7 @@ def run(seed: int) -> tuple[Program, list[Step], str]:
                 left_open = writes_what_it_reads(step, theirs.scope)
                 code = compile(step.code, f"<{seed}>", "exec")
                 expected, found = theirs.run(code), ours.run(code)
+                left_open |= "please report" in str(expected)  # what PyTorch calls a bug of its own
                 if (expected is None) != (found is None) or (found and not alike(expected, found)):
                     raise Difference(f"{expected!r} and not {found!r}")
                 for name in [name for name, x in theirs.tensors.items() if is_odd(x)]:

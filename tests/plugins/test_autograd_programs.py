@@ -1,0 +1,85 @@
+"""Random programs of views, writes and functions against finite differences; `PROGRAMS=2000` in the environment runs that many.
+
+A program is a function of its leaves once the steps that are refused are left out. Which those are is found in a run that is
+tracked, for what nobody tracks may be written everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import turnout
+from autograd_programs import Program, Step, places
+from turnout import Tensor, autograd
+from turnout_autograd import writes
+
+COUNT = int(os.environ.get("PROGRAMS", "120"))
+AT_ONCE = 20
+
+
+def passes(step: Step, scope: dict[str, Any]) -> bool:
+    """Run a step where everything it needs is there; False where it is refused, or means nothing."""
+    if any(name not in scope for name in step.needs):
+        return False
+    if step.writes and len(set(places(scope[step.writes]))) < scope[step.writes].numel():
+        return False
+    try:
+        exec(step.code, scope)
+    except (RuntimeError, TypeError, IndexError, ValueError):
+        return False
+    return True
+
+
+def function_of(program: Program) -> tuple[Callable[..., Tensor], list[Tensor]]:
+    """The program as a function of its tracked leaves, with values for them."""
+    scope: dict[str, Any] = {"t": turnout}
+    for leaf in program.leaves:
+        exec(leaf.code, scope)
+    starts = [scope[name] for name in program.starts]
+    others = {name: x.clone() for name, x in scope.items() if isinstance(x, Tensor) and name not in program.starts}
+    steps = [step for step in program.steps if passes(step, scope)]
+    ends = [name for name in program.ends if differentiable(scope.get(name), starts)]
+
+    def function(*leaves: Tensor) -> Tensor:
+        scope = {"t": turnout, **{name: x.clone() for name, x in others.items()}}
+        scope.update(zip(program.starts, leaves, strict=True))
+        for step in steps:
+            exec(step.code, scope)
+        return sum((scope[name].tanh() * (0.5 + i)).sum() for i, name in enumerate(ends)) + leaves[0].sum()
+
+    return function, starts
+
+
+def differentiable(end: Tensor | None, starts: Sequence[Tensor]) -> bool:
+    """Whether it is finite, and a gradient comes back: nothing that was kept for it was written since."""
+    if end is None or not end.dtype.is_floating_point or not turnout.isfinite(end.detach()).all():
+        return False
+    try:
+        if end.requires_grad:
+            autograd.grad(end.sum(), starts, retain_graph=True, allow_unused=True)
+    except RuntimeError:
+        return False
+    return True
+
+
+def disagreement(seed: int) -> str:
+    """What is wrong with the gradients of a seed's program; empty when nothing is."""
+    function, starts = function_of(Program(seed, smooth=True))
+    try:
+        autograd.gradcheck(function, starts)
+        if seed % 4 == 0:
+            autograd.gradgradcheck(function, starts)
+    except (RuntimeError, AssertionError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("start", range(0, COUNT, AT_ONCE))
+def test_gradients_of_programs_are_those_of_finite_differences(start: int) -> None:
+    found = {seed: disagreement(seed) for seed in range(start, min(start + AT_ONCE, COUNT))}
+    wrong = {seed: text for seed, text in found.items() if text}
+    assert not wrong, "\n\n".join(f"seed {seed}: {text}\n{Program(seed, smooth=True)}" for seed, text in wrong.items())
