@@ -240,8 +240,7 @@ class Program:
         kind = d.choice(sorted(writes.LINEAR) * 2 + sorted(writes.SAVING))
         if x.dtype != "float64" and kind in writes.REAL:
             return
-        # What a write into a view keeps passes by hooks on the view, and masked_scatter_ is a function and a copy here.
-        if x.memory.hooked and (kind in writes.SAVING or kind == "masked_scatter_"):
+        if x.memory.hooked and kind == "masked_scatter_":  # a function and a copy here, through which hooks see a gradient
             return
         saves = kind in writes.SAVING
         text = (writes.SAVING if saves else writes.LINEAR)[kind](d, x)
@@ -292,6 +291,8 @@ class Program:
         if self._hooks and self._d.chance(0.3):
             name = self._d.choice(self._hooks)
             self.steps.append(Step(f"{name}.remove()", (), (name,)))
+            return
+        if x.several or x.unrecorded:  # PyTorch takes hooks and retain_grad even where asking for the history is refused
             return
         if x.is_view and x.memory.saved:  # second-order gradients through what a write kept pass by hooks on its view here
             return

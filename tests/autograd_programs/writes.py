@@ -190,6 +190,7 @@ def turns(d: Draw, x: Var) -> list[tuple[str, Shape]]:
     if x.ndim < 3:
         dim = d.randint(0, x.ndim)
         made.append((f"{x}.unsqueeze_({dim})", (*x.shape[:dim], 1, *x.shape[dim:])))
-    if x.numel > 1 and d.chance(0.3) and not d.smooth:  # views of what it had before would lose the gradients of the rest
+    # Views of what it had before may reach beyond what it has then.
+    if x.numel > 1 and d.chance(0.3) and sum(v.memory is x.memory for v in d.scope) == 1:
         made.append((f"{x}.as_strided_((2,), (1,))", (2,)))
     return made

@@ -15,7 +15,7 @@ from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import Tensor, View
 from turnout_autograd import errors
-from turnout_autograd.graph import Hooks, Node, Output, hooks_of, next_seq, start
+from turnout_autograd.graph import Hooks, Kept, Node, Output, attach, hooks_of, next_seq, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,11 +133,12 @@ def _from_zero(chain: tuple[Any, ...], offset: int) -> tuple[Any, ...]:
 
 
 def turn(tensor: Tensor, node: Node, mask: int) -> None:
-    """After an in-place view (`t_`): nothing was written, so the new history is the tensor's own, of a view too."""
-    old = tensor.node if tensor.gmask else None
+    """After an in-place view (`t_`): nothing was written, so the new history is the tensor's own, of a view too.
+
+    `retain_grad` stays where it was: what it has kept has the old shape.
+    """
     tensor.set_gmask(mask)
     tensor.node = node
-    _move_retained(old, node, tensor)
     if tensor.view_of is not None:
         tensor.view_of.seen = tensor.version()
 
@@ -198,7 +199,7 @@ class CopySlices(Node):
             rest = grad.new_empty_strided(grad.shape, self.strides).copy_(grad)
         part = replay(rest, self.chain)
         if GRAD.get()[0]:
-            inner = _apart(inner)
+            inner = _leading_back(self, inner, rest)
         to_self = inner.edges[0] if edges[0] is not None else None
         given = inner.backward(part.clone(), (to_self, *edges[1:]))
         grads = (given,) if inner.unary else given
@@ -216,17 +217,32 @@ class CopySlices(Node):
             self.inner = None
 
 
-def _apart(inner: Node) -> Node:
-    """A node that does the same. A saved output leads back to the node that hands it out, past the `CopySlices` around it.
+class KeptOfView(Kept):
+    """A saved output of a write into a view: it leads back past the write to the base, as the view itself does."""
 
-    So that one must be freed by itself; and hooks on the view as it was before the write must not see what passes there.
-    """
+    __slots__ = ("edge",)
+
+    def __init__(self, kept: Kept, edge: Any) -> None:
+        for name in Kept.__slots__:
+            setattr(self, name, getattr(kept, name))
+        self.edge = edge
+
+    def tensor(self, node: Node, argument: str) -> Tensor:
+        return super().tensor(self.edge, argument)
+
+
+def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
+    """A node that does what `inner` does; the outputs that it saved are views of what `slices` made. `rest` is laid out as that."""
+    outputs = [(n, getattr(inner, n, None)) for n in type(inner).__slots__]
+    outputs = [(name, kept) for name, kept in outputs if isinstance(kept, Kept)]
+    if not outputs:
+        return inner
     inner = copy(inner)
-    view = inner.edges[0]
-    if isinstance(view, Node) and view.extra is not None:
-        view = copy(view)
-        view.extra = None
-        inner.edges = (view, *inner.edges[1:])
+    for name, kept in outputs:
+        base = rest.detach()
+        attach(base, slices, kept.gmask)
+        with _recording(kept.gmask):
+            setattr(inner, name, KeptOfView(kept, replay(base, slices.chain).node))
     return inner
 
 
