@@ -16,6 +16,7 @@ import turnout
 from autograd_programs import Program, Step, places
 from turnout import Tensor, autograd
 from turnout_autograd import writes
+from turnout_autograd.generated import kernels
 
 COUNT = int(os.environ.get("PROGRAMS", "120"))
 AT_ONCE = 20
@@ -86,3 +87,50 @@ def test_gradients_of_programs_are_those_of_finite_differences(start: int) -> No
     found = {seed: disagreement(seed) for seed in range(start, min(start + AT_ONCE, COUNT))}
     wrong = {seed: text for seed, text in found.items() if text}
     assert not wrong, "\n\n".join(f"seed {seed}: {text}\n{Program(seed, smooth=True)}" for seed, text in wrong.items())
+
+
+def wrong_seeds() -> list[int]:
+    return [seed for seed in range(30) if disagreement(seed)]
+
+
+def test_a_write_into_a_view_that_leaves_the_old_gradient_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgets_to_zero(self: writes.CopySlices, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        part = writes.replay(grad, self.chain)
+        inner = self.inner
+        given = inner.backward(part.clone(), (inner.edges[0], *edges[1:]))
+        return (grad, *((given,) if inner.unary else given)[1:])
+
+    monkeypatch.setattr(writes.CopySlices, "backward", forgets_to_zero)
+    assert len(wrong_seeds()) > 2
+
+
+def test_views_that_do_not_follow_their_base_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writes, "_recording", lambda mask: turnout.no_grad())
+    assert len(wrong_seeds()) > 2
+
+
+def test_gradients_that_go_to_another_part_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = writes.replay
+
+    def last_link_only(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
+        try:
+            made = replay(tensor, chain[-1:])
+            return made if made.shape == replay(tensor, chain).shape else replay(tensor, chain)
+        except RuntimeError:
+            return replay(tensor, chain)
+
+    monkeypatch.setattr(writes, "replay", last_link_only)
+    assert wrong_seeds()
+
+
+def test_a_write_that_is_not_the_bases_history_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rebase = writes.rebase
+
+    def forgets_the_base(tensor: Tensor, node: Any, mask: int) -> None:
+        view, tensor.view_of = tensor.view_of, None
+        rebase(tensor, node, mask)
+        tensor.view_of = view
+
+    for module in (writes, kernels):
+        monkeypatch.setattr(module, "rebase", forgets_the_base)
+    assert len(wrong_seeds()) > 2
