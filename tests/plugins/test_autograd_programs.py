@@ -16,7 +16,6 @@ import turnout
 from autograd_programs import Program, Step, places
 from turnout import Tensor, autograd
 from turnout_autograd import writes
-from turnout_autograd.generated import kernels
 
 COUNT = int(os.environ.get("PROGRAMS", "120"))
 AT_ONCE = 20
@@ -121,16 +120,3 @@ def test_gradients_that_go_to_another_part_are_noticed(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(writes, "replay", last_link_only)
     assert wrong_seeds()
-
-
-def test_a_write_that_is_not_the_bases_history_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    rebase = writes.rebase
-
-    def forgets_the_base(tensor: Tensor, node: Any, mask: int) -> None:
-        view, tensor.view_of = tensor.view_of, None
-        rebase(tensor, node, mask)
-        tensor.view_of = view
-
-    for module in (writes, kernels):
-        monkeypatch.setattr(module, "rebase", forgets_the_base)
-    assert len(wrong_seeds()) > 2
