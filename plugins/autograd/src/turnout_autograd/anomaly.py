@@ -96,8 +96,8 @@ def noting(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def note(node: Node) -> None:
     """Keep the lines of the user's program that led here: frames of Turnout itself would push them out."""
-    outer = list(_users(sys._getframe(1)))[:_SHOWN]
-    hooks_of(node).line = "".join(StackSummary.extract(iter(reversed(outer))).format())
+    frames = list(_users(sys._getframe(1)))[:_SHOWN] or list(walk_stack(sys._getframe(1)))[:_SHOWN]
+    hooks_of(node).line = "".join(StackSummary.extract(iter(reversed(frames))).format())
 
 
 def _users(frame: FrameType) -> Iterator[tuple[FrameType, int]]:

@@ -105,7 +105,7 @@ def grad(
         roots = _roots(ends, grad_outputs)
         found = _limited(roots, into, retain)
         if materialize_grads:
-            return tuple(_zeros_like(t) if g is None else g for t, g in zip(into, found, strict=True))
+            return tuple(_zeros(t, create_graph) if g is None else g for t, g in zip(into, found, strict=True))
     except Exception as error:
         _explain(error)
         raise
@@ -124,6 +124,12 @@ def _explain(error: Exception) -> None:
         from turnout_autograd.anomaly import blame
 
         blame(error)
+
+
+def _zeros(tensor: Tensor, tracked: bool) -> Tensor:
+    """The gradient that did not arrive: a leaf of its own where gradients are to be differentiated again."""
+    made: Tensor = _zeros_like(tensor)
+    return made.requires_grad_() if tracked else made
 
 
 def _batched(

@@ -119,6 +119,10 @@ class FunctionNode(Node):
         """What forward saved."""
         return self.ctx.saved_tensors
 
+    def saved(self) -> Any:
+        """The same unchecked: FREED, or for each tensor None, a `Kept`, or (tensor, version)."""
+        return self.ctx._saved
+
     def backward(self, grads: Any, edges: tuple[Any, ...]) -> list[Any]:
         given = list(grads)
         if self.ctx._materialize:

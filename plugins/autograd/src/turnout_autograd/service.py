@@ -16,7 +16,7 @@ from turnout_autograd.anomaly import (
     set_detect_anomaly,
 )
 from turnout_autograd.calls import backward, grad
-from turnout_autograd.errors import GradientError
+from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of
 from turnout_autograd.leaves import HOOKS, POST_HOOKS, leaf_hooks
@@ -35,6 +35,10 @@ def __getattr__(name: str) -> Any:
         from turnout_autograd import function
 
         return function
+    if name == "graph":
+        from turnout_autograd.drawing import graph
+
+        return graph
     raise AttributeError(name)
 
 
@@ -87,8 +91,8 @@ def _edge(tensor: Tensor) -> tuple[Any, int]:
 
 
 __all__ = [
-    "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node", "detect_anomaly",
-    "enter", "grad", "gradcheck", "gradgradcheck", "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "leave", "new_level",
-    "once_differentiable", "output_nr", "pull", "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook",
-    "retain_grad", "retains_grad", "set_detect_anomaly",
+    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node",
+    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "leave", "new_level", "once_differentiable", "output_nr", "pull", "refresh", "register_post_accumulate_grad_hook",
+    "register_tensor_hook", "retain_grad", "retains_grad", "set_detect_anomaly",
 ]  # fmt: skip
