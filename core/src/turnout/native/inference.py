@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import AliasError
 from turnout.errors import calls as texts
 from turnout.kernels import INTERNAL, Kernel
-from turnout.keys import KEYS
+from turnout.keys import IMPLICIT, KEYS
 from turnout.native.standard import LIBRARY
 from turnout.registry import REGISTRY, tensors_in
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
@@ -97,11 +97,13 @@ def _at_inference(op: Operator) -> Any:
 
 def _making(op: Operator) -> Callable[..., Any]:
     cache = op.cache
+    kernels = op.kernels
     is_view = op.schema.is_view
 
     def make_inference(ks: int, *args: Any) -> Any:
         inside = _inside()
-        ks &= _UNRECORDED if inside else _BELOW
+        # A composite stands at Autograd: below it, its writes and views would be counted beside those of what it calls.
+        ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
         if is_view and any(tensor.is_inference() for tensor in tensors_in(args)):
             ks &= _NO_VIEWS  # a view has no version to follow
         call = cache.get(ks) or op.resolve(ks)
@@ -125,6 +127,7 @@ def _mark_result(tensor: Tensor, args: tuple[Any, ...], inside: bool) -> None:
 
 def _writing(op: Operator, mutated: tuple[tuple[int, str], ...]) -> Callable[..., Any]:
     cache = op.cache
+    kernels = op.kernels
 
     def write_inference(ks: int, *args: Any) -> Any:
         inside = _inside()
@@ -132,7 +135,7 @@ def _writing(op: Operator, mutated: tuple[tuple[int, str], ...]) -> Callable[...
             for i, name in mutated:
                 if any(tensor.is_inference() for tensor in tensors_in((args[i],))):
                     raise AliasError(texts.inference_written(op.qualified_name, name))
-        ks &= _UNRECORDED if inside else _BELOW
+        ks &= _UNRECORDED if inside and IMPLICIT not in kernels else _BELOW
         call = cache.get(ks) or op.resolve(ks)
         return call(ks, *args)
 

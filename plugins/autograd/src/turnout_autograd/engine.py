@@ -174,8 +174,10 @@ def _at_outputs(node: Node, hooks: Hooks, grad: Any) -> Any:
     for index, reference in list(hooks.retained.items()):
         tensor = reference()
         if tensor is not None and grads[index] is not None:
-            have = tensor.grad
-            tensor.grad = grads[index] if have is None else have + grads[index]
+            if tensor.extra is None:
+                tensor.extra = {}
+            have = tensor.extra.get("grad")  # not by `.grad`: after an in-place view it has the old shape
+            tensor.extra["grad"] = grads[index] if have is None else have + grads[index]
     return grads if node.several else grads[0]
 
 
