@@ -10561,10 +10561,10 @@ def kernel_of_add_Tensor(op):
             node.alpha = alpha
         result = call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -10610,10 +10610,10 @@ def kernel_of_add__Tensor(op):
             node.alpha = alpha
         call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -10650,10 +10650,10 @@ def kernel_of_add_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -10695,10 +10695,10 @@ def kernel_of_add__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -10739,10 +10739,10 @@ def kernel_of_sub_Tensor(op):
             node.alpha = alpha
         result = call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -10788,10 +10788,10 @@ def kernel_of_sub__Tensor(op):
             node.alpha = alpha
         call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -10828,10 +10828,10 @@ def kernel_of_sub_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -10873,10 +10873,10 @@ def kernel_of_sub__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -10923,10 +10923,10 @@ def kernel_of_mul_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -10978,10 +10978,10 @@ def kernel_of_mul__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11019,10 +11019,10 @@ def kernel_of_mul_Scalar(op):
         node.other = other
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11065,10 +11065,10 @@ def kernel_of_mul__Scalar(op):
         node.other = other
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11114,10 +11114,10 @@ def kernel_of_div_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11168,10 +11168,10 @@ def kernel_of_div__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11209,10 +11209,10 @@ def kernel_of_div_Scalar(op):
         node.other = other
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11255,10 +11255,10 @@ def kernel_of_div__Scalar(op):
         node.other = other
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11305,10 +11305,10 @@ def kernel_of_div_Tensor_mode(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other, rounding_mode)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11360,10 +11360,10 @@ def kernel_of_div__Tensor_mode(op):
             node.self_version = t.version()
         call(below, self, other, rounding_mode)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11402,10 +11402,10 @@ def kernel_of_div_Scalar_mode(op):
         node.rounding_mode = rounding_mode
         result = call(below, self, other, rounding_mode)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11449,10 +11449,10 @@ def kernel_of_div__Scalar_mode(op):
         node.rounding_mode = rounding_mode
         call(below, self, other, rounding_mode)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11493,10 +11493,10 @@ def kernel_of_rsub_Tensor(op):
             node.alpha = alpha
         result = call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11536,10 +11536,10 @@ def kernel_of_rsub_Scalar(op):
         node.alpha = alpha
         result = call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11721,10 +11721,10 @@ def kernel_of_remainder_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11775,10 +11775,10 @@ def kernel_of_remainder__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -11815,10 +11815,10 @@ def kernel_of_remainder_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11860,10 +11860,10 @@ def kernel_of_remainder__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -11904,10 +11904,10 @@ def kernel_of_remainder_Scalar_Tensor(op):
         node.self = self
         result = call(below, self, other)
         if other.node is not None:
-            a = other.array
-            b = result.array
+            array = other.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and other.device is result.device
+                same = array.dtype is array_2.dtype and other.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(other)
@@ -11955,10 +11955,10 @@ def kernel_of_pow_Tensor_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -12010,10 +12010,10 @@ def kernel_of_pow__Tensor(op):
         node.self_version = t.version()
         call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -12056,10 +12056,10 @@ def kernel_of_pow_Scalar(op):
         node.self = self
         result = call(below, self, exponent)
         if exponent.node is not None:
-            a = exponent.array
-            b = result.array
+            array = exponent.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and exponent.device is result.device
+                same = array.dtype is array_2.dtype and exponent.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(exponent)
@@ -12103,10 +12103,10 @@ def kernel_of_pow_Tensor_Scalar(op):
         node.exponent = exponent
         result = call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -12152,10 +12152,10 @@ def kernel_of_pow__Scalar(op):
         node.exponent = exponent
         call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -12200,10 +12200,10 @@ def kernel_of_maximum(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -12250,10 +12250,10 @@ def kernel_of_minimum(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -12300,10 +12300,10 @@ def kernel_of_atan2(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -12353,10 +12353,10 @@ def kernel_of_atan2_(op):
         node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13092,10 +13092,10 @@ def kernel_of_copysign_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13139,10 +13139,10 @@ def kernel_of_copysign_Scalar(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -13191,10 +13191,10 @@ def kernel_of_copysign__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13239,10 +13239,10 @@ def kernel_of_copysign__Scalar(op):
         node.self_version = t.version()
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -13280,10 +13280,10 @@ def kernel_of_fmod_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -13331,10 +13331,10 @@ def kernel_of_fmod_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13376,10 +13376,10 @@ def kernel_of_fmod__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -13428,10 +13428,10 @@ def kernel_of_fmod__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13476,10 +13476,10 @@ def kernel_of_fmax(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13526,10 +13526,10 @@ def kernel_of_fmin(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13578,10 +13578,10 @@ def kernel_of_hypot(op):
             node.other_version = other.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13634,10 +13634,10 @@ def kernel_of_hypot_(op):
             node.other_version = other.ver if s is None else s.ver
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13750,10 +13750,10 @@ def kernel_of_nextafter(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13804,10 +13804,10 @@ def kernel_of_nextafter_(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13923,10 +13923,10 @@ def kernel_of_logaddexp(op):
             node.other_version = other.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -13976,10 +13976,10 @@ def kernel_of_logaddexp2(op):
             node.other_version = other.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -14027,10 +14027,10 @@ def kernel_of_float_power_Tensor_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -14075,10 +14075,10 @@ def kernel_of_float_power_Scalar(op):
         node.self = self
         result = call(below, self, exponent)
         if exponent.node is not None:
-            a = exponent.array
-            b = result.array
+            array = exponent.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and exponent.device is result.device
+                same = array.dtype is array_2.dtype and exponent.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(exponent)
@@ -14122,10 +14122,10 @@ def kernel_of_float_power_Tensor_Scalar(op):
         node.exponent = exponent
         result = call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14171,10 +14171,10 @@ def kernel_of_float_power__Scalar(op):
         node.exponent = exponent
         call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14222,10 +14222,10 @@ def kernel_of_float_power__Tensor(op):
         node.self_version = t.version()
         call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -14404,10 +14404,10 @@ def kernel_of_xlogy_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -14450,10 +14450,10 @@ def kernel_of_xlogy_Scalar_Self(op):
         node.self = self
         result = call(below, self, other)
         if other.node is not None:
-            a = other.array
-            b = result.array
+            array = other.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and other.device is result.device
+                same = array.dtype is array_2.dtype and other.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(other)
@@ -14496,10 +14496,10 @@ def kernel_of_xlogy_Scalar_Other(op):
         node.other = other
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14549,10 +14549,10 @@ def kernel_of_xlogy__Tensor(op):
         node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -14596,10 +14596,10 @@ def kernel_of_xlogy__Scalar_Other(op):
         node.other = other
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14640,10 +14640,10 @@ def kernel_of_clamp_min(op):
         node.min = min
         result = call(below, self, min)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14690,10 +14690,10 @@ def kernel_of_clamp_min_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, min)
         if tracks_self and self.node is not None or tracks_min and min.node is not None:
-            a = self.array
-            b = min.array
+            array = self.array
+            array_2 = min.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is min.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is min.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, min)
@@ -14739,10 +14739,10 @@ def kernel_of_clamp_min_(op):
         node.min = min
         call(below, self, min)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14790,10 +14790,10 @@ def kernel_of_clamp_min__Tensor(op):
         node.self_version = t.version()
         call(below, self, min)
         if tracks_self and self.node is not None or tracks_min and min.node is not None:
-            a = self.array
-            b = min.array
+            array = self.array
+            array_2 = min.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is min.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is min.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, min)
@@ -14834,10 +14834,10 @@ def kernel_of_clamp_max(op):
         node.max = max
         result = call(below, self, max)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14884,10 +14884,10 @@ def kernel_of_clamp_max_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, max)
         if tracks_self and self.node is not None or tracks_max and max.node is not None:
-            a = self.array
-            b = max.array
+            array = self.array
+            array_2 = max.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is max.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is max.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, max)
@@ -14933,10 +14933,10 @@ def kernel_of_clamp_max_(op):
         node.max = max
         call(below, self, max)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -14984,10 +14984,10 @@ def kernel_of_clamp_max__Tensor(op):
         node.self_version = t.version()
         call(below, self, max)
         if tracks_self and self.node is not None or tracks_max and max.node is not None:
-            a = self.array
-            b = max.array
+            array = self.array
+            array_2 = max.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is max.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is max.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, max)
@@ -15349,10 +15349,10 @@ def kernel_of_igamma(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -15403,10 +15403,10 @@ def kernel_of_igamma_(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -15452,10 +15452,10 @@ def kernel_of_igammac(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -15506,10 +15506,10 @@ def kernel_of_igammac_(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -16259,10 +16259,10 @@ def kernel_of_special_zeta(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -16305,10 +16305,10 @@ def kernel_of_special_zeta_self_scalar(op):
         node.self = self
         result = call(below, self, other)
         if other.node is not None:
-            a = other.array
-            b = result.array
+            array = other.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and other.device is result.device
+                same = array.dtype is array_2.dtype and other.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(other)
@@ -16387,10 +16387,10 @@ def kernel_of_special_xlog1py(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -16433,10 +16433,10 @@ def kernel_of_special_xlog1py_self_scalar(op):
         node.self = self
         result = call(below, self, other)
         if other.node is not None:
-            a = other.array
-            b = result.array
+            array = other.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and other.device is result.device
+                same = array.dtype is array_2.dtype and other.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(other)
@@ -16479,10 +16479,10 @@ def kernel_of_special_xlog1py_other_scalar(op):
         node.other = other
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -17812,10 +17812,10 @@ def kernel_of_clamp(op):
         node.min = min
         result = call(below, self, min, max)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -17862,10 +17862,10 @@ def kernel_of_clamp_(op):
         node.min = min
         call(below, self, min, max)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -18006,10 +18006,10 @@ def kernel_of_lerp_Scalar(op):
         node.weight = weight
         result = call(below, self, end, weight)
         if tracks_self and self.node is not None or tracks_end and end.node is not None:
-            a = self.array
-            b = end.array
+            array = self.array
+            array_2 = end.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is end.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is end.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, end)
@@ -18054,10 +18054,10 @@ def kernel_of_lerp__Scalar(op):
         node.weight = weight
         call(below, self, end, weight)
         if tracks_self and self.node is not None or tracks_end and end.node is not None:
-            a = self.array
-            b = end.array
+            array = self.array
+            array_2 = end.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is end.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is end.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, end)
@@ -18554,10 +18554,10 @@ def kernel_of_complex(op):
         node.edges = ((real.node or real) if tracks_real else None, (imag.node or imag) if tracks_imag else None)
         result = call(below, real, imag)
         if tracks_real and real.node is not None or tracks_imag and imag.node is not None:
-            a = real.array
-            b = imag.array
+            array = real.array
+            array_2 = imag.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and real.device is imag.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and real.device is imag.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(real, imag)
@@ -18602,10 +18602,10 @@ def kernel_of_polar(op):
             node.angle_version = angle.ver if s is None else s.ver
         result = call(below, abs, angle)
         if tracks_abs and abs.node is not None or tracks_angle and angle.node is not None:
-            a = abs.array
-            b = angle.array
+            array = abs.array
+            array_2 = angle.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and abs.device is angle.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and abs.device is angle.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(abs, angle)
@@ -18716,10 +18716,10 @@ def kernel_of_elu(op):
         node.scale = scale
         result = call(below, self, alpha, scale, input_scale)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -18767,10 +18767,10 @@ def kernel_of_elu_(op):
         node.scale = scale
         call(below, self, alpha, scale, input_scale)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -18811,10 +18811,10 @@ def kernel_of_leaky_relu(op):
         node.negative_slope = negative_slope
         result = call(below, self, negative_slope)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -18860,10 +18860,10 @@ def kernel_of_leaky_relu_(op):
         node.negative_slope = negative_slope
         call(below, self, negative_slope)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -18905,10 +18905,10 @@ def kernel_of_hardtanh(op):
         node.min_val = min_val
         result = call(below, self, min_val, max_val)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -18955,10 +18955,10 @@ def kernel_of_hardtanh_(op):
         node.min_val = min_val
         call(below, self, min_val, max_val)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -19141,10 +19141,10 @@ def kernel_of_hardshrink(op):
         node.lambd = lambd
         result = call(below, self, lambd)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -19187,10 +19187,10 @@ def kernel_of_softshrink(op):
         node.lambd = lambd
         result = call(below, self, lambd)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -19234,10 +19234,10 @@ def kernel_of_softplus(op):
         node.threshold = threshold
         result = call(below, self, beta, threshold)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -19422,10 +19422,10 @@ def kernel_of_threshold(op):
         node.threshold = threshold
         result = call(below, self, threshold, value)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -19471,10 +19471,10 @@ def kernel_of_threshold_(op):
         node.threshold = threshold
         call(below, self, threshold, value)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -19590,10 +19590,10 @@ def kernel_of_threshold_backward(op):
             node.threshold = threshold
         result = call(below, grad_output, self, threshold)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -19641,10 +19641,10 @@ def kernel_of_sigmoid_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, output)
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -19692,10 +19692,10 @@ def kernel_of_tanh_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, output)
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -19744,10 +19744,10 @@ def kernel_of_gelu_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, self, approximate)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -19929,10 +19929,10 @@ def kernel_of_sum(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -19976,10 +19976,10 @@ def kernel_of_sum_dim_IntList(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20021,10 +20021,10 @@ def kernel_of_mean(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20068,10 +20068,10 @@ def kernel_of_mean_dim(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20115,10 +20115,10 @@ def kernel_of_prod(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20165,10 +20165,10 @@ def kernel_of_prod_dim_int(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20434,10 +20434,10 @@ def kernel_of_var_correction(op):
         node.keepdim = keepdim
         result = call(below, self, dim, correction, keepdim)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20482,10 +20482,10 @@ def kernel_of_std_correction(op):
         node.keepdim = keepdim
         result = call(below, self, dim, correction, keepdim)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20566,10 +20566,10 @@ def kernel_of_cumsum(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20612,10 +20612,10 @@ def kernel_of_cumsum_(op):
         node.dim = dim
         call(below, self, dim, dtype)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20700,10 +20700,10 @@ def kernel_of_linalg_vector_norm(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20749,10 +20749,10 @@ def kernel_of_cumprod(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -20799,10 +20799,10 @@ def kernel_of_cumprod_(op):
         node.dim = dim
         call(below, self, dim, dtype)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -21210,10 +21210,10 @@ def kernel_of__softmax_backward_data(op):
         if result.dtype.category < FLOAT:
             return result
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -21265,10 +21265,10 @@ def kernel_of__log_softmax_backward_data(op):
         if result.dtype.category < FLOAT:
             return result
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -21414,10 +21414,10 @@ def kernel_of_mse_loss(op):
         node.reduction = reduction
         result = call(below, self, target, reduction)
         if tracks_self and self.node is not None or tracks_target and target.node is not None:
-            a = self.array
-            b = target.array
+            array = self.array
+            array_2 = target.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is target.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is target.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, target)
@@ -21694,10 +21694,10 @@ def kernel_of_native_dropout_backward(op):
             node.scale = scale
         result = call(below, grad_output, mask, scale)
         if tracks_grad_output and grad_output.node is not None or tracks_mask and mask.node is not None:
-            a = grad_output.array
-            b = mask.array
+            array = grad_output.array
+            array_2 = mask.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is mask.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is mask.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, mask)
@@ -22132,10 +22132,10 @@ def kernel_of_avg_pool2d_backward(op):
             node.stride = stride
         result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -22183,10 +22183,10 @@ def kernel_of_avg_pool3d_backward(op):
             node.stride = stride
         result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -22299,10 +22299,10 @@ def kernel_of__adaptive_avg_pool2d_backward(op):
             node.grad_output_shape = grad_output.array.shape
         result = call(below, grad_output, self)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -22345,10 +22345,10 @@ def kernel_of__adaptive_avg_pool3d_backward(op):
             node.grad_output_shape = grad_output.array.shape
         result = call(below, grad_output, self)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -22526,10 +22526,10 @@ def kernel_of_constant_pad_nd(op):
         node.pad = pad
         result = call(below, self, pad, value)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -24029,10 +24029,10 @@ def kernel_of_linalg_cross(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other, dim)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -24433,10 +24433,10 @@ def kernel_of_linalg_solve_triangular(op):
         node.upper = upper
         result = call(below, self, B, upper, left, unitriangular)
         if tracks_self and self.node is not None or tracks_B and B.node is not None:
-            a = self.array
-            b = B.array
+            array = self.array
+            array_2 = B.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is B.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is B.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, B)
@@ -24636,10 +24636,10 @@ def kernel_of__linalg_solve_ex(op):
         result = call(below, A, B, left, check_errors)
         result_0, result_1, result_2, result_3 = result
         if tracks_A and A.node is not None or tracks_B and B.node is not None:
-            a = A.array
-            b = B.array
+            array = A.array
+            array_2 = B.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and A.device is B.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and A.device is B.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(A, B)
@@ -24722,10 +24722,10 @@ def kernel_of_linalg_lstsq(op):
         result = call(below, self, b, rcond, driver)
         result_0, result_1, result_2, result_3 = result
         if tracks_self and self.node is not None or tracks_b and b.node is not None:
-            a = self.array
-            b = b.array
+            array = self.array
+            array_2 = b.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is b.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is b.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, b)
@@ -25594,10 +25594,10 @@ def kernel_of_slice_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, dim, start, end, step)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -25642,10 +25642,10 @@ def kernel_of_select_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, dim, index)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -25691,10 +25691,10 @@ def kernel_of_diagonal_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, offset, dim1, dim2)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -25741,10 +25741,10 @@ def kernel_of_as_strided_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, size, stride, storage_offset)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -26135,10 +26135,10 @@ def kernel_of_copy_(op):
         node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
         call(below, self, src, non_blocking)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -26177,10 +26177,10 @@ def kernel_of__to_copy(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -26222,10 +26222,10 @@ def kernel_of_fill__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, value)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -26267,10 +26267,10 @@ def kernel_of_fill__Tensor(op):
         node.edges = ((self.node or self) if tracks_self else None, (value.node or value) if tracks_value else None)
         call(below, self, value)
         if tracks_self and self.node is not None or tracks_value and value.node is not None:
-            a = self.array
-            b = value.array
+            array = self.array
+            array_2 = value.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is value.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is value.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, value)
@@ -26307,10 +26307,10 @@ def kernel_of_fill_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, value)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -26351,10 +26351,10 @@ def kernel_of_fill_Tensor(op):
         node.edges = ((self.node or self) if tracks_self else None, (value.node or value) if tracks_value else None)
         result = call(below, self, value)
         if tracks_self and self.node is not None or tracks_value and value.node is not None:
-            a = self.array
-            b = value.array
+            array = self.array
+            array_2 = value.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is value.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is value.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, value)
@@ -26578,10 +26578,10 @@ def kernel_of_copy(op):
         node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
         result = call(below, self, src, non_blocking)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -26662,10 +26662,10 @@ def kernel_of_index_put(op):
             node.accumulate = accumulate
         result = call(below, self, indices, values, accumulate)
         if tracks_self and self.node is not None or tracks_values and values.node is not None:
-            a = self.array
-            b = values.array
+            array = self.array
+            array_2 = values.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is values.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is values.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, values)
@@ -26713,10 +26713,10 @@ def kernel_of_index_put_(op):
             node.accumulate = accumulate
         call(below, self, indices, values, accumulate)
         if tracks_self and self.node is not None or tracks_values and values.node is not None:
-            a = self.array
-            b = values.array
+            array = self.array
+            array_2 = values.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is values.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is values.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, values)
@@ -28052,10 +28052,10 @@ def kernel_of_bernoulli__Tensor(op):
             node.p_shape = p.array.shape
         call(below, self, p, generator)
         if tracks_self and self.node is not None or tracks_p and p.node is not None:
-            a = self.array
-            b = p.array
+            array = self.array
+            array_2 = p.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is p.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, p)
@@ -28222,10 +28222,10 @@ def kernel_of_normal_Tensor_Tensor(op):
         node.edges = ((mean.node or mean) if tracks_mean else None, (std.node or std) if tracks_std else None)
         result = call(below, mean, std, generator)
         if tracks_mean and mean.node is not None or tracks_std and std.node is not None:
-            a = mean.array
-            b = std.array
+            array = mean.array
+            array_2 = std.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and mean.device is std.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and mean.device is std.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(mean, std)
@@ -28556,10 +28556,10 @@ def kernel_of_bernoulli_Tensor(op):
             node.p_shape = p.array.shape
         result = call(below, self, p, generator)
         if tracks_self and self.node is not None or tracks_p and p.node is not None:
-            a = self.array
-            b = p.array
+            array = self.array
+            array_2 = p.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is p.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, p)
