@@ -16,7 +16,6 @@ import turnout
 from operator_cases import CASES, OperatorCase
 from operator_cases.differentiable import DIFFERENTIABLE, PRECISE, as_function, leaves, sample_calls
 from turnout import autograd, func, trees
-from turnout.errors import TurnoutError
 from turnout.registry import REGISTRY
 
 Function = Callable[..., Any]
@@ -199,10 +198,6 @@ def in_real_numbers(run: Run) -> tuple[Function, list[turnout.Tensor]]:
     return function, [turnout.view_as_real(x) if p else x for x, p in zip(run.inputs, parts, strict=True)]
 
 
-# What does not hold for an operator, with the reason; an entry that holds fails.
-EXCEPTIONS = {
-    "linalg_lstsq": {"gradients_of_examples_are_those_of_the_loop": "vmap refuses: the residuals' number depends on values"},
-}  # fmt: skip
 # Operators that record, but not where the samples of the table are: for each a reason why some check fails.
 IRREGULAR = {
     "xlogy.Scalar_Self": "the sample has zeros",
@@ -227,11 +222,7 @@ def test_transforms_agree(name: str, case: OperatorCase) -> None:
     runs = runs_of(case)
     assert runs
     for run in runs:
-        if name in EXCEPTIONS.get(case.op, ()):
-            with pytest.raises((AssertionError, TurnoutError)):
-                CHECKS[name](run)
-        else:
-            CHECKS[name](run)
+        CHECKS[name](run)
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=str)
@@ -257,7 +248,7 @@ def outcome_of(case: OperatorCase) -> str:
 
 
 def test_the_tables_name_operators_that_have_cases() -> None:
-    assert EXCEPTIONS.keys() | IRREGULAR.keys() | SYMMETRIC <= {case.op for case in CASES}
+    assert IRREGULAR.keys() | SYMMETRIC <= {case.op for case in CASES}
 
 
 def test_a_formula_that_is_not_linear_in_the_gradient_fails(monkeypatch: pytest.MonkeyPatch) -> None:

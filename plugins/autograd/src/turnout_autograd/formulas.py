@@ -201,7 +201,8 @@ def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: boo
 
 def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     """By the variance; 0 where the deviation is 0."""
-    return var_grad((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim)
+    zero = result == 0
+    return var_grad((grad / (result * 2).masked_fill(zero, 1)).masked_fill(zero, 0), self, dim, correction, keepdim)
 
 
 def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -286,7 +287,8 @@ def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: 
         powers = size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
     else:
         powers = size.pow(ord - 1)
-    return direction * powers * (grad * norm.pow(1 - ord)).masked_fill(norm == 0, 0)
+    none = norm == 0  # 1 there, or the derivative with respect to grad would be NaN
+    return direction * powers * (grad * norm.masked_fill(none, 1).pow(1 - ord)).masked_fill(none, 0)
 
 
 # ---- layers and losses

@@ -109,6 +109,7 @@ from turnout_autograd.pointwise_formulas import (
     log_sigmoid_backward,
     logit_backward,
     mish_backward,
+    over_square,
     polar_unit,
     polygamma,
     pow_grad,
@@ -1363,7 +1364,7 @@ class Atan2Backward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_self = grad * (other / (self * self + other * other))
+            grad_self = grad * over_square(other, self, other)
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
@@ -1377,7 +1378,7 @@ class Atan2Backward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_other = grad * (-self / (self * self + other * other))
+            grad_other = grad * over_square(-self, self, other)
             metas = node.metas
             if metas is not None:
                 grad_other = fit(grad_other, metas[1])
