@@ -75,6 +75,11 @@ def expand(grad: Tensor, shape: Ints) -> Tensor:
     return expanded
 
 
+def is_recorded(*tensors: Tensor) -> bool:
+    """Whether what is computed from one of these is recorded now: the gradient is to be differentiated with respect to it."""
+    return bool(GRAD.get()[0]) and any(t.requires_grad for t in tensors)
+
+
 def scaled(x: Any, factor: Any) -> Any:
     """x * conj(factor) without the work for 1 and -1."""
     if factor == 1:
@@ -165,6 +170,13 @@ def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim:
     return grad.new_zeros(shape).scatter(dim, indices, grad)
 
 
+def products_of_others(x: Tensor) -> Tensor:
+    """For each element the product of all others in its row, by an n x n table: exact, and differentiable again."""
+    one = _eye(x.shape[-1], dtype=x.dtype, device=x.device) == 1
+    made: Tensor = x.unsqueeze(-2).expand((*x.shape, x.shape[-1])).masked_fill(one, 1).prod(-1)
+    return made
+
+
 def prod_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """The product of all others; by division where no element is 0."""
     if not self.shape:
@@ -183,11 +195,7 @@ def prod_grad_dim(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim:
     share = restored(grad, shape, dim, keepdim)
     if not bool((self == 0).any()):
         return share * restored(result, shape, dim, keepdim) / self
-    n = shape[dim]
-    last = self.transpose(dim, -1)
-    one = _eye(n, dtype=self.dtype, device=self.device) == 1
-    others = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).prod(-1)
-    return share * others.transpose(dim, -1)
+    return share * products_of_others(self.transpose(dim, -1)).transpose(dim, -1)
 
 
 def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
@@ -235,12 +243,12 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
 def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """The sum of grad[k] * exp(self - result[k]) from each element on.
 
-    Positive and negative gradients apart, as logarithms, so that nothing overflows. From an n x n table where numbers are complex,
-    or where this is recorded: logarithms have no derivative with respect to a gradient of 0.
+    Positive and negative gradients apart, as logarithms, so that nothing overflows. From an n x n table where numbers are
+    complex, or where this is recorded: logarithms have no derivative with respect to a gradient of 0.
     """
     if not grad.shape:
         return grad
-    if self.dtype.category == COMPLEX or GRAD.get()[0]:
+    if self.dtype.category == COMPLEX or is_recorded(grad, self):
         taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
         return (conj(taken) * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
     zero = grad == 0

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd.errors import GradientError
-from turnout_autograd.formulas import Ints, _call, conj
+from turnout_autograd.formulas import Ints, _call, conj, is_recorded, products_of_others
 
 linalg_cross = _call("linalg_cross")
 linalg_inv_ex = _call("linalg_inv_ex")
@@ -26,6 +25,7 @@ _where = _call("where.self")
 _svd = _call("_linalg_svd")
 _eigh = _call("_linalg_eigh")
 _solve_ex = _call("_linalg_solve_ex")
+_det = _call("_linalg_det")
 _solve_triangular = _call("linalg_solve_triangular")
 _lu_solve = _call("linalg_lu_solve")
 _lu_unpack = _call("lu_unpack")
@@ -166,24 +166,38 @@ def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
 
 def _inverse_adjoint(A: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """A^-H, by the factors that are there unless the gradient is to be differentiated."""
-    if GRAD.get()[0]:
+    if is_recorded(A):
         return adjoint(linalg_inv_ex(A)[0])
     return _lu_solve(LU, pivots, _identity(LU).expand(LU.shape), adjoint=True)
 
 
 def det_grad(grad: Tensor, A: Tensor, result: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """g conj(det) A^-H. Zeros on the diagonal of U become tiny ones, which gives the limit for a singular matrix."""
-    if GRAD.get()[0]:
-        return (grad * conj(result)).unsqueeze(-1).unsqueeze(-1) * adjoint(linalg_inv_ex(A)[0])
-    entries = LU.diagonal(0, -2, -1)
-    tiny = 2.0**-23 if LU.dtype.to_real().itemsize == 4 else 2.0**-52
-    zero = entries == 0
-    LU = LU + _diag(zero.to(LU.dtype) * tiny)
+    tiny = 2.0**-23 if A.dtype.to_real().itemsize == 4 else 2.0**-52
+    if is_recorded(A):
+        return _recorded_det_grad(grad, A, result, 100 * tiny)
+    LU = LU + _diag((LU.diagonal(0, -2, -1) == 0).to(LU.dtype) * tiny)
     steps = (pivots != _arange(1, pivots.shape[-1] + 1, device=pivots.device)).sum(-1)
     odd = steps.remainder(2) == 1
     product = LU.diagonal(0, -2, -1).prod(-1)
     product = _where(odd, -product, product)
     return (grad * conj(product)).unsqueeze(-1).unsqueeze(-1) * _inverse_adjoint(A, LU, pivots)
+
+
+def _recorded_det_grad(grad: Tensor, A: Tensor, result: Tensor, tiny: float) -> Tensor:
+    """The same to be differentiated: for a singular matrix by its singular values, as the adjugate's conjugate transpose.
+
+    Each of the two ways gets a matrix in whose place the other counts that does it no harm.
+    """
+    singular = result.abs().unsqueeze(-1).unsqueeze(-1) < tiny
+    one = _identity(A)
+    regular = (grad * conj(result)).unsqueeze(-1).unsqueeze(-1) * adjoint(linalg_inv_ex(_where(singular, one, A))[0])
+    steps = _diag(_arange(1, A.shape[-1] + 1, dtype=A.dtype, device=A.device))
+    U, S, Vh = _svd(_where(singular, A, steps), True, True)
+    turned = grad * conj(_det(U)[0] * _det(Vh)[0])
+    others = products_of_others(S).to(A.dtype)
+    limit = (U * others.unsqueeze(-2)).matmul(Vh) * turned.unsqueeze(-1).unsqueeze(-1)
+    return _where(singular, limit, regular)
 
 
 def slogdet_grad(grads: Any, A: Tensor, sign: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
@@ -204,7 +218,7 @@ def solve_grad(
     """gB = A^-H g, gA = -gB X^H; from the other side for X A = B."""
     vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     g, X = (grad.unsqueeze(-1), result.unsqueeze(-1)) if vector else (grad, result)
-    if GRAD.get()[0]:
+    if is_recorded(A):
         gB = _solve_ex(adjoint(A), g, left=left)[0]
     else:
         gB = _lu_solve(LU, pivots, g, left=left, adjoint=True)

@@ -18,6 +18,7 @@ _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
 _FACTORED = (
     "linalg_cholesky_ex", "lu_unpack", "_linalg_svd", "_linalg_eigh", "linalg_qr", "linalg_lu_factor_ex",
     "linalg_ldl_factor_ex", "linalg_eig", "geqrf", "linalg_matrix_exp", "linalg_pinv.atol_rtol_tensor",
+    "_linalg_det", "_linalg_slogdet", "linalg_inv_ex",
 )  # fmt: skip
 _POOLS = (
     "max_pool{}d_with_indices", "avg_pool{}d", "avg_pool{}d_backward", "_adaptive_avg_pool{}d",
