@@ -168,7 +168,7 @@ def smallest(info: Any, dtype: torch.dtype, count: int) -> list[Any]:
     return [sample for _, _, sample in sorted(sized, key=lambda each: each[:2])[:count]]
 
 
-def judge(info: Any, dtype: torch.dtype, count: int = 1) -> dict[str, str]:
+def judge(info: Any, dtype: torch.dtype, count: int) -> dict[str, str]:
     """The first difference for each transform that differs, over the smallest samples."""
     found: dict[str, str] = {}
     if info.name in judging.RANDOM:

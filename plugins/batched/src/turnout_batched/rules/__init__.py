@@ -17,8 +17,7 @@ _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
 
 _FACTORED = (
     "linalg_cholesky_ex", "lu_unpack", "_linalg_svd", "_linalg_eigh", "linalg_qr", "linalg_lu_factor_ex",
-    "linalg_ldl_factor_ex", "linalg_eig", "geqrf", "linalg_matrix_exp", "linalg_pinv.atol_rtol_tensor",
-    "_linalg_det", "_linalg_slogdet", "linalg_inv_ex",
+    "linalg_ldl_factor_ex", "linalg_eig", "geqrf", "linalg_matrix_exp", "_linalg_det", "_linalg_slogdet", "linalg_inv_ex",
 )  # fmt: skip
 _POOLS = (
     "max_pool{}d_with_indices", "avg_pool{}d", "avg_pool{}d_backward", "_adaptive_avg_pool{}d",
@@ -86,6 +85,7 @@ RULES: dict[str, Any] = {
     "linalg_solve_triangular": matrices.solved,
     "linalg_ldl_solve": matrices.solved,
     "linalg_cross": matrices.cross,
+    "linalg_pinv.atol_rtol_tensor": matrices.pseudo_inverse,
     "linalg_lstsq": matrices.least_squares,
     **dict.fromkeys(("_fft_r2c", "_fft_c2r", "_fft_c2c"), matrices.fourier),
     # views and copies

@@ -45,6 +45,20 @@ def solved(call: Any, size: int, dims: Dims, matrix: Tensor, *rest: Any) -> tupl
     return call(*given), 0
 
 
+def pseudo_inverse(
+    size: int, dims: Dims, self: Tensor, atol: Tensor | None, rtol: Tensor | None, hermitian: bool
+) -> tuple[Tensor, int]:
+    """Tolerances are broadcast with the dims in front of the matrices."""
+    ndim = logical_ndim(self, dims[0])
+    if ndim < 2:
+        return aten.linalg_pinv__atol_rtol_tensor(aten.select__int(front(self, dims[0], size), 0, 0)), 0
+    bounds = [
+        None if t is None else padded(front(t, d, size), 0, ndim - 2) for t, d in ((atol, dims[1]), (rtol, dims[2]))
+    ]
+    A = front(self, dims[0], size)
+    return aten.linalg_pinv__atol_rtol_tensor(A, atol=bounds[0], rtol=bounds[1], hermitian=hermitian), 0
+
+
 def least_squares(
     size: int, dims: Dims, self: Tensor, b: Tensor, rcond: Any, driver: Any
 ) -> tuple[list[Tensor], int | list[int]]:
