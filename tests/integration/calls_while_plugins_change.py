@@ -1,9 +1,9 @@
 """Eight threads call operators while a ninth activates and deactivates plugins and registers and undoes kernels.
 
 Run by `test_threads_and_changes.py` in an environment with the fixtures `letters`, `counter` and `numpy_twin`:
-`python calls_while_plugins_change.py SECONDS CHANGES [autograd]`. With `autograd` all eight compute gradients while that
-plugin itself goes and comes back. Prints JSON: calls per kind of work, errors that docs/threads.md names, by
-class; what was wrong: results, and errors that it does not name.
+`python calls_while_plugins_change.py SECONDS CHANGES CALLS [autograd]`: it goes on until all three are reached. With
+`autograd` all eight compute gradients while that plugin itself goes and comes back. Prints JSON: calls per kind of work,
+errors that docs/threads.md names, by class; what was wrong: results, and errors that it does not name.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def change_autograd(round_: int) -> None:
     plugins.activate("autograd")
 
 
-def main(seconds: float, changes: int, of: str = "") -> dict[str, Any]:
+def main(seconds: float, changes: int, calls: int, of: str = "") -> dict[str, Any]:
     sys.setswitchinterval(1e-5)
     define(Library("threads"))
     report = Report()
@@ -175,7 +175,9 @@ def main(seconds: float, changes: int, of: str = "") -> dict[str, Any]:
     started = time.monotonic()
     made = 0
     try:
-        while (time.monotonic() - started < seconds or made < changes) and not report.wrong:
+        while not report.wrong:
+            if time.monotonic() - started >= seconds and made >= changes and report.calls.total() >= calls:
+                break
             changing(made)
             made += 1
     finally:
@@ -194,4 +196,4 @@ def main(seconds: float, changes: int, of: str = "") -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(main(float(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])))
+    sys.stdout.write(json.dumps(main(float(sys.argv[1]), *map(int, sys.argv[2:4]), *sys.argv[4:])))

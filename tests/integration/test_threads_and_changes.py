@@ -40,7 +40,7 @@ def test_the_errors_that_are_let_pass_are_those_of_the_document():
 
 
 def test_calls_give_right_results_while_plugins_come_and_go_and_kernels_are_registered_and_undone(changing):
-    found = run(changing, str(SECONDS), str(int(CHANGES)))
+    found = run(changing, str(SECONDS), str(int(CHANGES)), "1")
     assert found["wrong"] == []
     assert found["changes"] >= CHANGES
     assert set(found["documented"]) <= documented()
@@ -50,7 +50,7 @@ def test_calls_give_right_results_while_plugins_come_and_go_and_kernels_are_regi
 
 
 def test_no_gradient_is_lost_while_autograd_itself_comes_and_goes(changing):
-    found = run(changing, str(SECONDS / 3), "50", "autograd")
+    found = run(changing, str(SECONDS / 3), "50", "101", "autograd")
     assert found["wrong"] == []
     assert set(found["documented"]) <= {"NoKernelError"}
     assert found["calls"]["gradients"] > 100

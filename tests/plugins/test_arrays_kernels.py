@@ -150,3 +150,25 @@ def test_random_words_have_no_bias_in_any_bit() -> None:
     for bit in range(64):
         share = float(np.mean((words >> np.uint64(bit)) & np.uint64(1)))
         assert abs(share - 0.5) < 0.015, bit
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+def test_threshold_backward_keeps_every_value_above_the_threshold_and_drops_any_below(dtype: type) -> None:
+    grad = np.array([np.nan, np.inf, -0.0, 2.0, np.nan, np.inf, 3.0, 4.0], dtype)
+    at = np.array([1.0, 1.0, 1.0, 1.0, -1.0, 0.0, -np.inf, np.nan], dtype)
+    with np.errstate(all="ignore"):
+        found = KERNELS["threshold_backward.grad_input"](grad, at, 0)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found.astype(float), [np.nan, np.inf, 0.0, 2.0, 0.0, 0.0, 0.0, 4.0])
+    assert np.signbit(found.astype(float)).tolist()[2:7] == [True, False, False, False, False]
+
+
+def test_a_product_with_many_rows_of_weights_is_the_same_in_both_orders() -> None:
+    rng = np.random.default_rng(1)
+    x, weight, bias = rng.standard_normal((8, 600)), rng.standard_normal((400, 600)), rng.standard_normal(400)
+    found = KERNELS["addmm.out"](bias, x, weight.T, 1, 1)
+    assert found.flags.c_contiguous
+    np.testing.assert_allclose(found, np.matmul(x, weight.T) + bias, rtol=1e-12)
+    out = np.empty((8, 400))
+    assert KERNELS["addmm.out"](bias, x, weight.T, 1, 1, out) is out
+    np.testing.assert_array_equal(out, found)

@@ -296,10 +296,11 @@ def problems(text):
     from turnout.errors.native import DeclarationError
     from turnout.native.model import load
     from turnout_autograd.codegen.entries import parse
-    from turnout_autograd.codegen.files import FUNCTIONS, formula_functions
+    from turnout_autograd.codegen.files import FUNCTIONS, formula_functions, stubs
 
+    functions = load(FUNCTIONS)
     with pytest.raises(DeclarationError) as caught:
-        parse(text, "d.yaml", load(FUNCTIONS), frozenset(formula_functions()))
+        parse(text, "d.yaml", functions, stubs(functions) | formula_functions().keys())
     return [str(p) for p in caught.value.problems]
 
 
@@ -311,7 +312,7 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
         "- name: add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n  self: grad +\n  alpha: grad\n"
     )
     assert [p for p in found if ":0:" not in p] == [
-        "d.yaml:2: exp: 'nonsense' is neither an argument, a result, nor a function of formulas",
+        "d.yaml:2: exp: 'nonsense' is neither an argument, a result, an operator, nor a function of formulas",
         "d.yaml:3: exp: no argument 'other'; there are self",
         "d.yaml:4: sin: the operator is declared as sin(Tensor self) -> Tensor",
         "d.yaml:6: nothing: there is no such operator",
@@ -323,9 +324,9 @@ def test_all_problems_of_the_derivatives_are_reported_with_their_lines():
 
 
 def test_the_committed_kernels_are_those_of_the_derivatives():
-    from turnout_autograd.codegen.files import TARGET, text
+    from turnout_autograd.codegen.files import GENERATED, files
 
-    assert TARGET.read_text(encoding="utf-8") == text()
+    assert {path: path.read_text(encoding="utf-8") for path in GENERATED.glob("*.py")} == files()
 
 
 def test_an_option_makes_a_missing_gradient_a_warning_or_nothing(library, x):

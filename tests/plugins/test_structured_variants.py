@@ -133,6 +133,33 @@ def test_expanded_outputs_and_those_that_overlap_an_input_in_part_are_refused():
     assert memory.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
+LARGE = 5000  # beyond the size up to which in-place calls compute aside
+
+
+def test_large_tensors_in_place_follow_the_same_rules_as_small_ones():
+    x = turnout.arange(LARGE, dtype=turnout.float32)
+    array = x.array
+    assert x.sub_(turnout.ones(LARGE), alpha=2).tolist() == [i - 2.0 for i in range(LARGE)]
+    assert x.add_(x, alpha=0.5)[4].item() == 3.0
+    assert x.array is array
+    assert x._version == 2
+    with np.errstate(all="raise"):
+        assert x.div_(turnout.zeros(LARGE))[0].item() == float("-inf")
+    with pytest.raises(DTypeError):
+        x.add_(turnout.ones(LARGE), alpha=1j)
+    assert x[0].item() == float("-inf")
+    assert x._version == 3
+
+
+def test_large_tensors_that_overlap_or_repeat_elements_are_refused_in_place():
+    memory = turnout.zeros(LARGE + 1)
+    text = "aten::add_.Tensor: the output and an input share part of their memory; clone() one of them first"
+    assert error_of(AliasError, memory[:-1].add_, memory[1:]) == text
+    assert "clone() it first" in error_of(AliasError, turnout.zeros(1).expand(LARGE).mul_, turnout.ones(LARGE))
+    turned = turnout.zeros(70, 90).t()
+    assert turned.add_(turnout.ones(90, 70)).sum().item() == 6300.0
+
+
 def test_an_output_that_is_the_input_itself_or_beside_it_is_written():
     x = tensor(X)
     assert turnout.mul(x, x, out=x).tolist() == [0.25, 2.25, 0.0625]

@@ -66,7 +66,7 @@ def _recording_view(op: Operator) -> Callable[..., Any]:
         result = call(ks, *args)
         viewed = args[at]
         rest = args[:at] + args[at + 1 :]
-        if isinstance(result, Tensor):
+        if result.__class__ is Tensor or isinstance(result, Tensor):
             _attach(result, viewed, op, rest, None)
         else:
             for i, each in enumerate(result):
@@ -112,19 +112,20 @@ def _recording_turn(op: Operator) -> Callable[..., Any]:
 def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], index: int | None) -> None:
     """Make `made` a view of `viewed`'s base, unless the kernel returned something that shares no memory with it."""
     storage = made.storage
-    if made is viewed or storage is None or not made.is_alias_of(viewed):
+    if made is viewed or storage is None or (storage is not viewed.storage and not made.is_alias_of(viewed)):
         return
     old = viewed.view_of
     link = (op, rest, index)
     multi = index is not None
     no_grad = not GRAD.get()[0]
+    chain: tuple[Any, ...]
     if old is None:
-        base, chain = viewed, [link]
+        base, chain = viewed, (link,)
     else:
-        base, chain = old.base, [*old.chain, link]
+        base, chain = old.base, (*old.chain, link)
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
-    made.view_of = View(base, tuple(chain), storage.ver, multi, no_grad)
+    made.view_of = View(base, chain, storage.ver, multi, no_grad)
     if len(storage.views) >= _PRUNE_AT:
         storage.views = [r for r in storage.views if r() is not None]
     storage.views.append(ref(made))

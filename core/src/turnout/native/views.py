@@ -286,12 +286,27 @@ def transpose_int(shape: Ints, strides: Ints, offset: int, dim0: int, dim1: int)
     return tuple(lengths), tuple(steps), offset
 
 
-@one_view
-def t(shape: Ints, strides: Ints, offset: int) -> Geometry:
+def _turned(shape: Ints, strides: Ints, offset: int) -> Geometry:
     """A matrix transposed; tensors of fewer dims as they are."""
     if len(shape) > 2:
         raise ShapeError(f"t: takes at most 2 dimensions, got shape {list(shape)}; use transpose or permute")
     return shape[::-1], strides[::-1], offset
+
+
+_t = one_view(_turned)
+
+
+def t(ks: int, self: Tensor) -> Tensor:
+    """A matrix transposed, which products and their gradients are full of; tensors of fewer dims as they are."""
+    array = self.array
+    turned = self.device.backend.transposed(array) if len(array.shape) == 2 else None
+    if turned is None:
+        by_geometry: Tensor = _t(ks, self)
+        return by_geometry
+    made = wrap(turned, self.device)
+    made.storage = self.storage or self.shared_storage()
+    made.offset = self.offset
+    return made
 
 
 @one_view
@@ -478,7 +493,7 @@ def _parts(shape: Ints, strides: Ints, offset: int, sizes: Sequence[int], d: int
 
 # ---- the tensor itself as a view of what it was
 
-t_ = view_in_place(t.geometry)
+t_ = view_in_place(_turned)
 transpose_ = view_in_place(transpose_int.geometry)
 squeeze_ = view_in_place(squeeze.geometry)
 squeeze_dim_ = view_in_place(squeeze_dim.geometry)

@@ -83,6 +83,9 @@ class Structured:
 
     def kernel_arguments(self, backend: Backend, args: Sequence[Any], result: Result) -> list[Any]:
         """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
+        casts = result.casts
+        if not casts and not result.precomputed:
+            return [value.array if value.__class__ is Tensor else to_array(backend, value) for value in args]
         values: list[Any] = []
         for name, value in zip(self.names, args, strict=False):
             if name in self.precomputed:
@@ -90,7 +93,7 @@ class Structured:
                 continue
             if name in result.precomputed:
                 value = result.precomputed[name]
-            values.append(to_array(backend, value, result.casts.get(name)))
+            values.append(to_array(backend, value, casts.get(name)))
         values += [result.precomputed[n] for n in self.precomputed.get("", ())]
         return values
 
@@ -127,15 +130,17 @@ def first_device(args: Sequence[Any]) -> Device:
 def functional(s: Structured, backend: Backend, row: Row) -> Call:
     """The wrapper of the functional variant."""
     fn = row.fn
+    empty = backend.empty
 
     def general(ks: int, *args: Any) -> Any:
         result = as_result(s.shape(*args))
-        device = first_device(args)
-        arrays = [backend.empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
+        device = args[0].device if args[0].__class__ is Tensor else first_device(args)
+        arrays = [empty(out.shape, out.dtype, device, out.strides) for out in result.outs]
         with backend.kernel_context() or nullcontext():
             fn(*s.kernel_arguments(backend, args, result), *arrays)
-        made = tuple(wrap(array, device) for array in arrays)
-        return made[0] if len(made) == 1 else made
+        if len(arrays) == 1:
+            return wrap(arrays[0], device)
+        return tuple([wrap(array, device) for array in arrays])
 
     if row.allocates and not s.precomputed and backend.array_type is not None and s.tensors:
         return _fast_functional(s, backend, row, general)
@@ -254,7 +259,7 @@ _ASIDE = 4096
 
 
 def _fast_inplace(s: Structured, backend: Backend, row: Row, general: Call) -> Call:
-    """The in-place variant with a fast path for small tensors."""
+    """The in-place variant with a fast path for small tensors, and one for large ones that differ in nothing but their values."""
     arguments = [python_name(n) for n in s.names]
     optional = [a.name for a in s.op.schema.arguments if a.type.canonical.endswith("?")]
     tensors = [python_name(n) for n in s.tensors if n not in optional]
@@ -262,7 +267,7 @@ def _fast_inplace(s: Structured, backend: Backend, row: Row, general: Call) -> C
     first, rest = tensors[0], tensors[1:]
     # Elements of an aliased self must not share memory with each other, nor with other arguments: the general path refuses that.
     apart = "".join(f" and {t}.storage is not {first}.storage" for t in rest)
-    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})", f"{first}_a.size <= {_ASIDE}"]
+    applies = [f"({first}.storage is None or {first}_a.flags.c_contiguous{apart})"]
     applies += [f"{t}_a.dtype is {first}_a.dtype" for t in rest]
     applies += [f"{python_name(n)} is None" for n in s.tensors if n in optional]
     applies += [] if row.bools else [f"{n}.__class__ is not bool" for n in _numbers(others)]
@@ -271,19 +276,36 @@ def wrapped({", ".join(["ks", *arguments])}):
     {"; ".join(f"{t}_a = {t}.array" for t in tensors)}
     array = None
     if {" and ".join(applies)}:
-        try:
-            array = {_kernel_call(row, arguments, tensors, others)}
-        except Exception:
-            pass  # the general path says what is wrong, or converts and succeeds
+        if {first}_a.size <= {_ASIDE}:
+            try:
+                array = {_kernel_call(row, arguments, tensors, others)}
+            except Exception:
+                pass  # the general path says what is wrong, or converts and succeeds
+{_large_inplace(row, arguments, tensors, others) if row.pointwise and row.allocates == ALWAYS else ""}
     if array is None or array.dtype is not {first}_a.dtype or array.shape != {first}_a.shape:
         return general(ks, {", ".join(arguments)})
     {first}_a[...] = array
     return {first}
 """
     namespace = {
-        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple, **_defaults(others),
+        "__name__": backend.wrapper_module, "kernel": row.fn, "general": general, "simple": row.simple,
+        "context": lambda: backend.kernel_context() or nullcontext(), **_defaults(others),
     }  # fmt: skip
     return compile_function(source, "wrapped", f"<{backend.name} wrapper of {s.op.qualified_name}>", namespace)
+
+
+def _large_inplace(row: Row, arguments: list[str], tensors: list[str], others: list[Argument]) -> str:
+    """The branch that lets the kernel write into self: it cannot raise once the operands are alike and warnings are off."""
+    first, rest = tensors[0], tensors[1:]
+    alike = [f"{first}_a.dtype.kind == 'f'", f"{first}_a.flags.c_contiguous"]
+    alike += [f"{t}_a.shape == {first}_a.shape" for t in rest]
+    alike += [f"{python_name(a.name)}.__class__ in (float, int)" for a in others if a.type.canonical == "Scalar"]
+    given = ", ".join([f"{a}_a" if a in tensors else a for a in arguments])
+    return f"""\
+        elif {" and ".join(alike)}:
+            with context():
+                kernel({given}, {first}_a)
+            return {first}"""
 
 
 def out(s: Structured, backend: Backend, row: Row) -> Call:

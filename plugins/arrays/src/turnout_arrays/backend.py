@@ -145,6 +145,9 @@ class ArrayBackend(Backend):
             return row_major(array.shape)
         return tuple([s // itemsize for s in steps])
 
+    def transposed(self, array: Any) -> Any:
+        return array.T
+
     def partly_overlap(self, a: Any, b: Any) -> bool:
         if not self.xp.may_share_memory(a, b) or not a.size or not b.size:
             return False

@@ -120,7 +120,7 @@ def arithmetic(xp: Any) -> Table:
         kind = value.dtype.kind
         if (kind in "biu" and not isinstance(alpha, int)) or (alpha is True and kind != "b"):
             raise TypeError("alpha of integer tensors must be an integer, and a bool only of bools")
-        return times(value, number_as(xp, alpha, value.dtype))
+        return times(value, alpha if kind == "f" and alpha.__class__ is float else number_as(xp, alpha, value.dtype))
 
     def add(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
         if alpha != 1 or alpha is True:

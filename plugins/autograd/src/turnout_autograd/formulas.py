@@ -8,54 +8,20 @@ from __future__ import annotations
 
 from itertools import accumulate
 from math import inf, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import COMPLEX
+from turnout.generated import operators as aten
 from turnout.registry import find_operator
 from turnout.shapes.extents import dense_strides as preserved
 from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, GRAD
 from turnout.tensors import Tensor
 
+if TYPE_CHECKING:
+    from turnout.operators import Operator
+
 Ints = tuple[int, ...]
 
-
-def _call(name: str) -> Any:
-    """The stub of a standard operator."""
-    return find_operator(f"aten::{name}").call
-
-
-tanh_backward = _call("tanh_backward")
-sigmoid_backward = _call("sigmoid_backward")
-threshold_backward = _call("threshold_backward")
-gelu_backward = _call("gelu_backward")
-select_backward = _call("select_backward")
-slice_backward = _call("slice_backward")
-diagonal_backward = _call("diagonal_backward")
-unfold_backward = _call("unfold_backward")
-softmax_backward_data = _call("_softmax_backward_data")
-log_softmax_backward_data = _call("_log_softmax_backward_data")
-nll_loss = _call("nll_loss")
-nll_loss_backward = _call("nll_loss_backward")
-mse_loss_backward = _call("mse_loss_backward")
-native_dropout_backward = _call("native_dropout_backward")
-select_scatter = _call("select_scatter")
-slice_scatter = _call("slice_scatter")
-diagonal_scatter = _call("diagonal_scatter")
-as_strided_scatter = _call("as_strided_scatter")
-as_strided = _call("as_strided")
-zeros_like = _call("zeros_like")
-index = _call("index.Tensor")
-slice = _call("slice.Tensor")
-_cat = _call("cat")
-_stack = _call("stack")
-_where = _call("where.self")
-_where_other = _call("where.ScalarOther")
-_where_self = _call("where.ScalarSelf")
-_eye = _call("eye")
-_arange = _call("arange")
-
-_conj = _call("conj_physical")
-real_part = _call("real")
 
 _END = (1 << 63) - 1  # what a slice without an end has
 
@@ -63,16 +29,25 @@ _END = (1 << 63) - 1  # what a slice without an end has
 # ---- numbers and shapes
 
 _expand = find_operator("aten::expand")
+_t = find_operator("aten::t")
+
+
+def _unrecorded(op: Operator, grad: Tensor, *args: Any) -> Tensor:
+    """A view that need not be known as one, because nothing records: 1.5 us of 3.5 less."""
+    include, keep = DISPATCH.get()
+    ks = (grad.keys | include) & keep & BELOW_ADINPLACEORVIEW
+    view: Tensor = op.lookup(ks)(ks, grad, *args)
+    return view
 
 
 def expand(grad: Tensor, shape: Ints) -> Tensor:
-    """`grad.expand(shape)`. Where nothing records, the view need not be known as one: 1.5 us of 3.5 less."""
-    if GRAD.get()[0]:
-        return grad.expand(shape)
-    include, keep = DISPATCH.get()
-    ks = (grad.keys | include) & keep & BELOW_ADINPLACEORVIEW
-    expanded: Tensor = _expand.lookup(ks)(ks, grad, shape, False)
-    return expanded
+    """`grad.expand(shape)`."""
+    return grad.expand(shape) if GRAD.get()[0] else _unrecorded(_expand, grad, shape, False)
+
+
+def turned(grad: Tensor) -> Tensor:
+    """`grad.t()`."""
+    return grad.t() if GRAD.get()[0] else _unrecorded(_t, grad)
 
 
 def is_recorded(*tensors: Tensor) -> bool:
@@ -92,15 +67,15 @@ def conj(x: Any) -> Any:
     if isinstance(x, Tensor):
         # x.dtype in line: 60 ns of 350; inside vmap it is another property
         dtype = x.device.backend.dtype_of(x.array) if type(x) is Tensor else x.dtype
-        return _conj(x) if dtype.category == COMPLEX else x
+        return aten.conj_physical(x) if dtype.category == COMPLEX else x
     return x.conjugate() if isinstance(x, complex) else x
 
 
 def where(condition: Tensor, x: Any, y: Any) -> Tensor:
     """x or y elementwise, one of which may be a number."""
     if not isinstance(y, Tensor):
-        return _where_other(condition, x, y)
-    return _where(condition, x, y) if isinstance(x, Tensor) else _where_self(condition, x, y)
+        return aten.where__ScalarOther(condition, x, y)
+    return aten.where__self(condition, x, y) if isinstance(x, Tensor) else aten.where__ScalarSelf(condition, x, y)
 
 
 def count(*shapes: Ints) -> int:
@@ -130,9 +105,9 @@ def sum_to(x: Tensor, shape: Ints) -> Tensor:
         return x
     leading = len(have) - len(shape)
     if leading:
-        x = x.sum(tuple(range(leading)))
+        x = aten.sum__dim_IntList(x, tuple(range(leading)))
     dims = tuple(d for d, n in enumerate(shape) if n == 1 and have[leading + d] != 1)
-    return x.sum(dims, True) if dims else x
+    return aten.sum__dim_IntList(x, dims, True) if dims else x
 
 
 def restored(x: Tensor, shape: Ints, dim: Any, keepdim: bool) -> Tensor:
@@ -172,7 +147,7 @@ def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim:
 
 def products_of_others(x: Tensor) -> Tensor:
     """For each element the product of all others in its row, by an n x n table: exact, and differentiable again."""
-    one = _eye(x.shape[-1], dtype=x.dtype, device=x.device) == 1
+    one = aten.eye(x.shape[-1], dtype=x.dtype, device=x.device) == 1
     made: Tensor = x.unsqueeze(-2).expand((*x.shape, x.shape[-1])).masked_fill(one, 1).prod(-1)
     return made
 
@@ -235,7 +210,7 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
         return cumsum_grad(grad * result, dim) / self
     n = self.shape[dim]
     last = self.transpose(dim, -1)
-    one = _eye(n, dtype=self.dtype, device=self.device) == 1
+    one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
     without = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).cumprod(-1).triu()
     return (without * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
 
@@ -336,7 +311,7 @@ def dropout_scale(p: float, train: bool | None) -> float:
 
 def slice_grad(grad: Tensor, shape: Ints, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     """Zeros with the gradient in the slice."""
-    return slice_backward(grad, shape, dim, 0 if start is None else start, _END if end is None else end, step)
+    return aten.slice_backward(grad, shape, dim, 0 if start is None else start, _END if end is None else end, step)
 
 
 def as_strided_grad(
@@ -351,7 +326,7 @@ def as_strided_grad(
         start + sum((n - 1) * s for n, s in zip(size, stride, strict=True)),
         own_offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)),
     )
-    places = _arange(reach, device=grad.device)
+    places = aten.arange(reach, device=grad.device)
     memory = grad.new_zeros((reach,))
     memory = memory.index_add(0, places.as_strided(size, stride, start).reshape((-1,)), grad.reshape((-1,)))
     own = places.as_strided(shape, strides, own_offset).reshape((-1,))
@@ -379,7 +354,7 @@ def _present(grads: Any) -> Tensor:
 def unbind_grad(grads: Any, shape: Ints, dim: int) -> Tensor:
     """The gradients stacked, zeros for outputs that were not used."""
     one = _present(grads)
-    return _stack([one.new_zeros(one.shape) if g is None else g for g in grads], dim)
+    return aten.stack([one.new_zeros(one.shape) if g is None else g for g in grads], dim)
 
 
 def split_sizes_of(shape: Ints, split_size: int, dim: int) -> Ints:
@@ -398,7 +373,7 @@ def split_grad(grads: Any, shape: Ints, sizes: Ints, dim: int) -> Tensor:
     def part(i: int) -> Tensor:
         return one.new_zeros((*shape[:dim], sizes[i], *shape[dim + 1 :])) if grads[i] is None else grads[i]
 
-    return _cat([part(i) for i in range(len(sizes))], dim)
+    return aten.cat([part(i) for i in range(len(sizes))], dim)
 
 
 def cat_grad(grad: Tensor, shapes: list[Ints], dim: int) -> list[Tensor]:
@@ -407,7 +382,7 @@ def cat_grad(grad: Tensor, shapes: list[Ints], dim: int) -> list[Tensor]:
     lengths = [0 if skip else s[dim] for s, skip in zip(shapes, skipped, strict=True)]
     starts = accumulate(lengths, initial=0)
     return [
-        grad.new_zeros((0,)) if skip else slice(grad, dim, start, start + length, 1)
+        grad.new_zeros((0,)) if skip else aten.slice__Tensor(grad, dim, start, start + length, 1)
         for skip, length, start in zip(skipped, lengths, starts, strict=False)
     ]
 
@@ -507,7 +482,7 @@ def part_of(src: Tensor, shape: Ints) -> Tensor:
     """The first elements along each dim, as many as `shape` says: what scatter reads of its source."""
     for d, (have, want) in enumerate(zip(src.shape, shape, strict=True)):
         if have != want:
-            src = slice(src, d, 0, want, 1)
+            src = aten.slice__Tensor(src, d, 0, want, 1)
     return src
 
 
@@ -515,5 +490,5 @@ def padded_to(found: Tensor, shape: Ints) -> Tensor:
     """Zeros behind along each dim, up to `shape`."""
     for d, (have, want) in enumerate(zip(found.shape, shape, strict=True)):
         if have != want:
-            found = slice_backward(found, (*found.shape[:d], want, *found.shape[d + 1 :]), d, 0, have, 1)
+            found = aten.slice_backward(found, (*found.shape[:d], want, *found.shape[d + 1 :]), d, 0, have, 1)
     return found

@@ -232,13 +232,13 @@ def metas(*tensors: Tensor | None) -> tuple[Meta | None, ...]:
 
 def fit(grad: Tensor, meta: Meta) -> Tensor:
     """A gradient summed over broadcast dims, and with the dtype and device of the argument it belongs to."""
-    from turnout_autograd.formulas import real_part, sum_to
+    from turnout_autograd.formulas import sum_to
 
     shape, dtype, device = meta
     if grad.array.shape != shape:
         grad = sum_to(grad, shape)
     if grad.dtype is not dtype:
-        grad = real_part(grad) if grad.is_complex() and dtype.category < grad.dtype.category else grad
+        grad = grad.real if grad.is_complex() and dtype.category < grad.dtype.category else grad
         grad = grad.to(dtype=dtype)
     if grad.device is not device:
         grad = grad.to(device=device)

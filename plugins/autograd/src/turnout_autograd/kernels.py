@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from turnout.dtypes import FLOAT
 from turnout.errors import AliasError
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
+from turnout.parts import part_name
 from turnout.registry import tensors_in
 from turnout.state import BELOW_AUTOGRAD as BELOW
 from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY
-from turnout_autograd.generated.kernels import CONSTANT, KERNELS
+from turnout_autograd.generated import PARTS
 from turnout_autograd.graph import Node, Output, attach, start
 from turnout_autograd.writes import admit, refresh
 
@@ -46,16 +48,25 @@ class Specializer:
 
 def decide(op: Operator, options: Mapping[str, Any]) -> Any:
     """The function of the internal convention for one operator, or FALLTHROUGH."""
-    made = KERNELS.get(op.qualified_name)
+    made = standard(op)
     if made is not None:
-        return made(op)
-    if op.qualified_name in CONSTANT or not _has_tensors(op):
+        return made if made is FALLTHROUGH else made(op)
+    if not _has_tensors(op):
         return FALLTHROUGH
     if op.qualified_name in ("aten::resize_", "aten::resize_as_"):
         return resize(op)
     if op.schema.kind == "out":
         return out_variant(op)
     return not_implemented(op, options)
+
+
+def standard(op: Operator) -> Any:
+    """What `derivatives.yaml` says of an operator: a factory of its kernel, FALLTHROUGH for constants, None for nothing."""
+    part = part_name(op.name)
+    if op.namespace != "aten" or part not in PARTS:
+        return None
+    module = import_module(f"turnout_autograd.generated.{part}")
+    return FALLTHROUGH if op.qualified_name in module.CONSTANT else module.KERNELS.get(op.qualified_name)
 
 
 def _has_tensors(op: Operator) -> bool:

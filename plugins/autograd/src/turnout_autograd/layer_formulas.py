@@ -5,61 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from turnout.registry import find_operator
+from turnout.generated import operators as aten
 from turnout.tensors import Tensor
 from turnout_autograd.formulas import is_recorded
 
 Ints = tuple[int, ...]
-
-
-def _call(name: str) -> Any:
-    """The stub of a standard operator."""
-    return find_operator(f"aten::{name}").call
-
-
-convolution_backward = _call("convolution_backward")
-im2col = _call("im2col")
-col2im = _call("col2im")
-avg_pool2d = _call("avg_pool2d")
-avg_pool3d = _call("avg_pool3d")
-avg_pool2d_backward = _call("avg_pool2d_backward")
-avg_pool3d_backward = _call("avg_pool3d_backward")
-adaptive_avg_pool2d = _call("_adaptive_avg_pool2d")
-adaptive_avg_pool3d = _call("_adaptive_avg_pool3d")
-adaptive_avg_pool2d_backward = _call("_adaptive_avg_pool2d_backward")
-adaptive_avg_pool3d_backward = _call("_adaptive_avg_pool3d_backward")
-
-constant_pad_nd = _call("constant_pad_nd")
-upsample_nearest1d = _call("upsample_nearest1d")
-upsample_nearest1d_backward = _call("upsample_nearest1d_backward")
-upsample_nearest2d = _call("upsample_nearest2d")
-upsample_nearest2d_backward = _call("upsample_nearest2d_backward")
-upsample_nearest3d = _call("upsample_nearest3d")
-upsample_nearest3d_backward = _call("upsample_nearest3d_backward")
-upsample_nearest_exact1d = _call("_upsample_nearest_exact1d")
-upsample_nearest_exact1d_backward = _call("_upsample_nearest_exact1d_backward")
-upsample_nearest_exact2d = _call("_upsample_nearest_exact2d")
-upsample_nearest_exact2d_backward = _call("_upsample_nearest_exact2d_backward")
-upsample_nearest_exact3d = _call("_upsample_nearest_exact3d")
-upsample_nearest_exact3d_backward = _call("_upsample_nearest_exact3d_backward")
-upsample_linear1d = _call("upsample_linear1d")
-upsample_linear1d_backward = _call("upsample_linear1d_backward")
-upsample_bilinear2d = _call("upsample_bilinear2d")
-upsample_bilinear2d_backward = _call("upsample_bilinear2d_backward")
-upsample_trilinear3d = _call("upsample_trilinear3d")
-upsample_trilinear3d_backward = _call("upsample_trilinear3d_backward")
-upsample_bicubic2d = _call("upsample_bicubic2d")
-upsample_bicubic2d_backward = _call("upsample_bicubic2d_backward")
-upsample_bilinear2d_aa = _call("_upsample_bilinear2d_aa")
-upsample_bilinear2d_aa_backward = _call("_upsample_bilinear2d_aa_backward")
-upsample_bicubic2d_aa = _call("_upsample_bicubic2d_aa")
-upsample_bicubic2d_aa_backward = _call("_upsample_bicubic2d_aa_backward")
-upsample_lanczos2d_aa = _call("_upsample_lanczos2d_aa")
-upsample_lanczos2d_aa_backward = _call("_upsample_lanczos2d_aa_backward")
-_native_layer_norm_backward = _call("native_layer_norm_backward")
-_native_group_norm_backward = _call("native_group_norm_backward")
-
-embedding_dense_backward = _call("embedding_dense_backward")
 
 
 def placed_grad(grad: Tensor, shape: Ints, indices: Tensor, ndim: int) -> Tensor:
@@ -88,7 +38,7 @@ def layer_norm_grad(
     if is_recorded(input):
         rows = input.to(mean.dtype).reshape((*mean.shape, prod(normalized_shape)))
         mean, rstd = (s.reshape(mean.shape) for s in _statistics(rows, eps))
-    return _native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, mask)
+    return aten.native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, mask)
 
 
 def group_norm_grad(
@@ -101,7 +51,7 @@ def group_norm_grad(
         mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))
     made: Any = (None, None, None)
     if grads[0] is not None:
-        made = _native_group_norm_backward(grads[0], input, mean, rstd, weight, n, c, area, group, mask)
+        made = aten.native_group_norm_backward(grads[0], input, mean, rstd, weight, n, c, area, group, mask)
     if not mask[0] or (grads[1] is None and grads[2] is None):
         return made
     more = _statistics_grad(grads[1], grads[2], rows, mean, rstd).reshape(input.shape).to(input.dtype)

@@ -9,31 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from turnout.generated import operators as aten
 from turnout.tensors import Tensor
 from turnout_autograd.errors import GradientError
-from turnout_autograd.formulas import Ints, _call, conj, is_recorded, products_of_others
-
-linalg_cross = _call("linalg_cross")
-linalg_inv_ex = _call("linalg_inv_ex")
-_cat = _call("cat")
-_eye = _call("eye")
-_arange = _call("arange.start")
-_real = _call("real")
-_imag = _call("imag")
-_complex = _call("complex")
-_where = _call("where.self")
-_svd = _call("_linalg_svd")
-_eigh = _call("_linalg_eigh")
-_solve_ex = _call("_linalg_solve_ex")
-_det = _call("_linalg_det")
-_solve_triangular = _call("linalg_solve_triangular")
-_lu_solve = _call("linalg_lu_solve")
-_lu_unpack = _call("lu_unpack")
-_matrix_exp = _call("linalg_matrix_exp")
-_pinv = _call("linalg_pinv.atol_rtol_tensor")
-_c2c = _call("_fft_c2c")
-_r2c = _call("_fft_r2c")
-
+from turnout_autograd.formulas import Ints, conj, is_recorded, products_of_others, turned
 
 Geometry = tuple[Ints, Ints, int]
 
@@ -47,15 +26,15 @@ def _by_columns(geometry: Geometry) -> bool:
 def mm_self_grad(grad: Tensor, mat2: Tensor, geometry: Geometry) -> Tensor:
     """grad mat2^H, computed in the memory order of the matrix that it is the gradient of: a leaf then needs no copy."""
     if _by_columns(geometry):
-        return conj(mat2).mm(grad.t()).t()
-    return grad.mm(conj(mat2).t())
+        return turned(conj(mat2).mm(turned(grad)))
+    return grad.mm(turned(conj(mat2)))
 
 
 def mm_mat2_grad(grad: Tensor, self: Tensor, geometry: Geometry) -> Tensor:
     """self^H grad, likewise."""
     if _by_columns(geometry):
-        return grad.t().mm(conj(self)).t()
-    return conj(self).t().mm(grad)
+        return turned(turned(grad).mm(conj(self)))
+    return turned(conj(self)).mm(grad)
 
 
 def adjoint(x: Tensor) -> Tensor:
@@ -64,14 +43,14 @@ def adjoint(x: Tensor) -> Tensor:
 
 
 def _identity(like: Tensor) -> Tensor:
-    return _eye(like.shape[-1], dtype=like.dtype, device=like.device)
+    return aten.eye(like.shape[-1], dtype=like.dtype, device=like.device)
 
 
 def _diag(x: Tensor) -> Tensor:
     """Diagonal matrices."""
     wide = x.unsqueeze(-1)
-    one = _eye(x.shape[-1], dtype=x.dtype.to_real(), device=x.device) == 1
-    return _where(one, wide, wide.new_zeros(()))
+    one = aten.eye(x.shape[-1], dtype=x.dtype.to_real(), device=x.device) == 1
+    return aten.where__self(one, wide, wide.new_zeros(()))
 
 
 def _off_diagonal(x: Tensor) -> Tensor:
@@ -92,9 +71,9 @@ def matrix_exp_grad(grad: Tensor, self: Tensor) -> Tensor:
     """The upper right block of exp([[A^H, g], [0, A^H]])."""
     turned = adjoint(self)
     n = self.shape[-1]
-    upper = _cat([turned, grad], -1)
-    lower = _cat([turned.new_zeros(turned.shape), turned], -1)
-    return _matrix_exp(_cat([upper, lower], -2)).narrow(-2, 0, n).narrow(-1, n, n)
+    upper = aten.cat([turned, grad], -1)
+    lower = aten.cat([turned.new_zeros(turned.shape), turned], -1)
+    return aten.linalg_matrix_exp(aten.cat([upper, lower], -2)).narrow(-2, 0, n).narrow(-1, n, n)
 
 
 # ---- cholesky and lu
@@ -106,24 +85,26 @@ def cholesky_grad(grad: Tensor, L: Tensor, upper: bool) -> Tensor:
         L, grad = adjoint(L), adjoint(grad)
     inner = adjoint(L).matmul(grad)
     T = (inner.tril() + adjoint(inner.tril(-1))) * 0.5
-    return _solve_triangular(L, _solve_triangular(adjoint(L), T, upper=True), upper=False, left=False)
+    return aten.linalg_solve_triangular(
+        L, aten.linalg_solve_triangular(adjoint(L), T, upper=True), upper=False, left=False
+    )
 
 
 def _lower_solved(L: Tensor, x: Tensor) -> Tensor:
     """L^-H x."""
-    return _solve_triangular(adjoint(L), x, upper=True, unitriangular=True)
+    return aten.linalg_solve_triangular(adjoint(L), x, upper=True, unitriangular=True)
 
 
 def _upper_solved(U: Tensor, x: Tensor) -> Tensor:
     """x U^-H."""
-    return _solve_triangular(adjoint(U), x, upper=False, left=False)
+    return aten.linalg_solve_triangular(adjoint(U), x, upper=False, left=False)
 
 
 def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """P L^-H (tril(L^H gL, -1) + triu(gU U^H)) U^-H; what sticks out of a square has a gradient of its own."""
     m, n = LU.shape[-2:]
     k = min(m, n)
-    P = _lu_unpack(LU, pivots, False, True)[0]
+    P = aten.lu_unpack(LU, pivots, False, True)[0]
     square = LU.narrow(-2, 0, k).narrow(-1, 0, k)
     L = square.tril(-1) + _identity(square)
     U = square.triu()
@@ -141,7 +122,7 @@ def lu_factor_grad(grad: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     inner = adjoint(L).matmul(gL).tril(-1) + gU.matmul(adjoint(U)).triu()
     made = _upper_solved(U, _lower_solved(L, inner))
     if extra is not None:
-        made = _cat([made, extra], -2 if m > n else -1)
+        made = aten.cat([made, extra], -2 if m > n else -1)
     return P.matmul(made)
 
 
@@ -152,10 +133,10 @@ def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
     parts = []
     if gL is not None:
         gL = gL.tril(-1)
-        parts.append(gL if m >= n else _cat([gL, gL.new_zeros((*shape[:-1], n - m))], -1))
+        parts.append(gL if m >= n else aten.cat([gL, gL.new_zeros((*shape[:-1], n - m))], -1))
     if gU is not None:
         gU = gU.triu()
-        parts.append(gU if m <= n else _cat([gU, gU.new_zeros((*shape[:-2], m - n, n))], -2))
+        parts.append(gU if m <= n else aten.cat([gU, gU.new_zeros((*shape[:-2], m - n, n))], -2))
     if not parts:
         return next(g for g in grads if g is not None).new_zeros(shape)
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
@@ -167,8 +148,8 @@ def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
 def _inverse_adjoint(A: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """A^-H, by the factors that are there unless the gradient is to be differentiated."""
     if is_recorded(A):
-        return adjoint(linalg_inv_ex(A)[0])
-    return _lu_solve(LU, pivots, _identity(LU).expand(LU.shape), adjoint=True)
+        return adjoint(aten.linalg_inv_ex(A)[0])
+    return aten.linalg_lu_solve(LU, pivots, _identity(LU).expand(LU.shape), adjoint=True)
 
 
 def det_grad(grad: Tensor, A: Tensor, result: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
@@ -177,10 +158,10 @@ def det_grad(grad: Tensor, A: Tensor, result: Tensor, LU: Tensor, pivots: Tensor
     if is_recorded(A):
         return _recorded_det_grad(grad, A, result, 100 * tiny)
     LU = LU + _diag((LU.diagonal(0, -2, -1) == 0).to(LU.dtype) * tiny)
-    steps = (pivots != _arange(1, pivots.shape[-1] + 1, device=pivots.device)).sum(-1)
+    steps = (pivots != aten.arange__start(1, pivots.shape[-1] + 1, device=pivots.device)).sum(-1)
     odd = steps.remainder(2) == 1
     product = LU.diagonal(0, -2, -1).prod(-1)
-    product = _where(odd, -product, product)
+    product = aten.where__self(odd, -product, product)
     return (grad * conj(product)).unsqueeze(-1).unsqueeze(-1) * _inverse_adjoint(A, LU, pivots)
 
 
@@ -191,13 +172,14 @@ def _recorded_det_grad(grad: Tensor, A: Tensor, result: Tensor, tiny: float) -> 
     """
     singular = result.abs().unsqueeze(-1).unsqueeze(-1) < tiny
     one = _identity(A)
-    regular = (grad * conj(result)).unsqueeze(-1).unsqueeze(-1) * adjoint(linalg_inv_ex(_where(singular, one, A))[0])
-    steps = _diag(_arange(1, A.shape[-1] + 1, dtype=A.dtype, device=A.device))
-    U, S, Vh = _svd(_where(singular, A, steps), True, True)
-    turned = grad * conj(_det(U)[0] * _det(Vh)[0])
+    inverse = aten.linalg_inv_ex(aten.where__self(singular, one, A))[0]
+    regular = (grad * conj(result)).unsqueeze(-1).unsqueeze(-1) * adjoint(inverse)
+    steps = _diag(aten.arange__start(1, A.shape[-1] + 1, dtype=A.dtype, device=A.device))
+    U, S, Vh = aten._linalg_svd(aten.where__self(singular, A, steps), True, True)
+    signed = grad * conj(aten._linalg_det(U)[0] * aten._linalg_det(Vh)[0])
     others = products_of_others(S).to(A.dtype)
-    limit = (U * others.unsqueeze(-2)).matmul(Vh) * turned.unsqueeze(-1).unsqueeze(-1)
-    return _where(singular, limit, regular)
+    limit = (U * others.unsqueeze(-2)).matmul(Vh) * signed.unsqueeze(-1).unsqueeze(-1)
+    return aten.where__self(singular, limit, regular)
 
 
 def slogdet_grad(grads: Any, A: Tensor, sign: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
@@ -205,8 +187,8 @@ def slogdet_grad(grads: Any, A: Tensor, sign: Tensor, LU: Tensor, pivots: Tensor
     factor = grads[1]
     if A.dtype.is_complex:
         real = sign.new_zeros(sign.shape, dtype=A.dtype.to_real()) if factor is None else factor
-        turn = real.new_zeros(real.shape) if grads[0] is None else -_imag(conj(grads[0]) * sign)
-        factor = _complex(real, turn)
+        turn = real.new_zeros(real.shape) if grads[0] is None else -aten.imag(conj(grads[0]) * sign)
+        factor = aten.complex(real, turn)
     elif factor is None:
         return A.new_zeros(A.shape)
     return factor.unsqueeze(-1).unsqueeze(-1) * _inverse_adjoint(A, LU, pivots)
@@ -219,9 +201,9 @@ def solve_grad(
     vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     g, X = (grad.unsqueeze(-1), result.unsqueeze(-1)) if vector else (grad, result)
     if is_recorded(A):
-        gB = _solve_ex(adjoint(A), g, left=left)[0]
+        gB = aten._linalg_solve_ex(adjoint(A), g, left=left)[0]
     else:
-        gB = _lu_solve(LU, pivots, g, left=left, adjoint=True)
+        gB = aten.linalg_lu_solve(LU, pivots, g, left=left, adjoint=True)
     gA = None
     if mask[0]:
         gA = -gB.matmul(adjoint(X)) if left else -adjoint(X).matmul(gB)
@@ -232,7 +214,7 @@ def solve_triangular_grad(
     grad: Tensor, self: Tensor, result: Tensor, upper: bool, left: bool, unitriangular: bool, mask: Any
 ) -> tuple[Tensor | None, Tensor | None]:
     """The same for a triangle, of which the part that is read gets a gradient."""
-    gB = _solve_triangular(adjoint(self), grad, upper=not upper, left=left, unitriangular=unitriangular)
+    gB = aten.linalg_solve_triangular(adjoint(self), grad, upper=not upper, left=left, unitriangular=unitriangular)
     gA = None
     if mask[0]:
         gA = -gB.matmul(adjoint(result)) if left else -adjoint(result).matmul(gB)
@@ -263,7 +245,7 @@ def lstsq_grad(grads: Any, A: Tensor, b: Tensor, solution: Tensor, mask: Any) ->
     gB: Any = 0
     if grads[0] is not None:
         g = grads[0].unsqueeze(-1) if vector else grads[0]
-        P = _pinv(A)
+        P = aten.linalg_pinv__atol_rtol_tensor(A)
         gB = adjoint(P).matmul(g)
         gA = pinv_grad(g.matmul(adjoint(B)), A, P) if mask[0] else 0
     if grads[1] is not None and grads[1].shape != (0,):
@@ -282,7 +264,7 @@ def eigh_grad(grads: Any, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor)
     """V (diag(gL) + (V^H gV)[i, j] / (L[j] - L[i])) V^H."""
     if vectors.ndim != A.ndim:
         grads = (grads[0], None)
-        values, vectors = _eigh(A, UPLO, True)
+        values, vectors = aten._linalg_eigh(A, UPLO, True)
     turned = adjoint(vectors)
     if grads[0] is None and grads[1] is None:
         return A.new_zeros(A.shape)
@@ -300,13 +282,13 @@ def eig_grad(grads: Any, values: Tensor, vectors: Tensor, is_complex: bool) -> T
     inner: Any = None
     if grads[1] is not None:
         found = turned.matmul(grads[1])
-        lengths = _real(found.diagonal(0, -2, -1)).to(found.dtype)
+        lengths = aten.real(found.diagonal(0, -2, -1)).to(found.dtype)
         found = found - turned.matmul(vectors * lengths.unsqueeze(-2))
         inner = _off_diagonal(_divided(found, conj(values), found.dtype))
     if grads[0] is not None:
         inner = _diag(grads[0]) if inner is None else inner + _diag(grads[0])
-    made = _solve_ex(turned, inner.matmul(turned))[0]
-    return made if is_complex else _real(made)
+    made = aten._linalg_solve_ex(turned, inner.matmul(turned))[0]
+    return made if is_complex else aten.real(made)
 
 
 def svd_grad(grads: Any, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
@@ -319,7 +301,7 @@ def svd_grad(grads: Any, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
     gU, gS, gVh = grads
     if U.ndim != A.ndim:
         gU = gVh = None
-        U, S, Vh = _svd(A, False, True)
+        U, S, Vh = aten._linalg_svd(A, False, True)
     dtype = A.dtype
     weights = S.to(dtype)
     if U.shape[-1] > k:
@@ -388,7 +370,7 @@ def qr_grad(grads: Any, Q: Tensor, R: Tensor, mode: str, shape: Ints) -> Tensor:
     made = _upper_solved(R, whole if gQ is None else gQ + whole)
     if m >= n:
         return made
-    return _cat([made, made.new_zeros((*shape[:-1], n - m)) if extra is None else extra], -1)
+    return aten.cat([made, made.new_zeros((*shape[:-1], n - m)) if extra is None else extra], -1)
 
 
 # ---- Fourier transforms
@@ -400,22 +382,22 @@ def fft_r2c_grad(grad: Tensor, dim: Ints, normalization: int, onesided: bool, le
     missing = length - grad.shape[last]
     if onesided and missing:
         shape = (*grad.shape[:last], missing, *grad.shape[last + 1 :])
-        grad = _cat([grad, grad.new_zeros(shape)], last)
-    return _real(_c2c(grad, dim, normalization, False))
+        grad = aten.cat([grad, grad.new_zeros(shape)], last)
+    return aten.real(aten._fft_c2c(grad, dim, normalization, False))
 
 
 def fft_c2r_grad(grad: Tensor, dim: Ints, normalization: int) -> Tensor:
     """The transform in the other direction; elements that stand for two count twice."""
-    made = _r2c(grad, dim, normalization, True)
+    made = aten._fft_r2c(grad, dim, normalization, True)
     last = dim[-1] % grad.ndim
     twice = grad.shape[last] - made.shape[last]
     if twice <= 0:
         return made
     parts = [made.narrow(last, 0, 1), made.narrow(last, 1, twice) * 2]
     rest = made.shape[last] - 1 - twice
-    return _cat([*parts, made.narrow(last, 1 + twice, rest)] if rest else parts, last)
+    return aten.cat([*parts, made.narrow(last, 1 + twice, rest)] if rest else parts, last)
 
 
 def fft_c2c_grad(grad: Tensor, dim: Ints, normalization: int, forward: bool) -> Tensor:
     """The transform in the other direction, scaled alike."""
-    return _c2c(grad, dim, normalization, not forward)
+    return aten._fft_c2c(grad, dim, normalization, not forward)

@@ -7,15 +7,9 @@ from math import log1p, pi, sqrt
 from typing import Any
 
 from turnout.dtypes import COMPLEX
-from turnout.registry import find_operator
+from turnout.generated import operators as aten
 from turnout.tensors import Tensor
-from turnout_autograd.formulas import conj, real_part, where, zeros_like
-
-
-def _call(name: str) -> Any:
-    """The stub of a standard operator."""
-    return find_operator(f"aten::{name}").call
-
+from turnout_autograd.formulas import conj, where
 
 INF = math.inf
 NAN = math.nan
@@ -25,35 +19,6 @@ DEGREE = pi / 180
 HALF_SQRT_PI = sqrt(pi) / 2
 SQRT_2_PI = sqrt(2 * pi)
 scalar_log = math.log
-
-isnan = _call("isnan")
-isfinite = _call("isfinite")
-polygamma = _call("polygamma")
-logit_backward = _call("logit_backward")
-special_zeta = _call("special_zeta")
-special_i0e = _call("special_i0e")
-special_i1 = _call("special_i1")
-special_i1e = _call("special_i1e")
-erfcx = _call("special_erfcx")
-imag_part = _call("imag")
-view_as_real = _call("view_as_real")
-view_as_complex = _call("view_as_complex")
-elu_backward = _call("elu_backward")
-leaky_relu_backward = _call("leaky_relu_backward")
-hardtanh_backward = _call("hardtanh_backward")
-hardsigmoid_backward = _call("hardsigmoid_backward")
-hardswish_backward = _call("hardswish_backward")
-hardshrink_backward = _call("hardshrink_backward")
-softshrink_backward = _call("softshrink_backward")
-softplus_backward = _call("softplus_backward")
-silu_backward = _call("silu_backward")
-mish_backward = _call("mish_backward")
-glu_backward = _call("glu_backward")
-log_sigmoid_backward = _call("log_sigmoid_backward")
-complex = _call("complex")
-_where_self = _call("where.ScalarSelf")
-_power_of = _call("pow.Scalar")
-_stack = _call("stack")
 
 
 def erf_grad(grad: Tensor, self: Tensor) -> Tensor:
@@ -69,7 +34,7 @@ def over_square(part: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """For a number as exponent; 0 for exponent 0, also where self is 0."""
-    return zeros_like(grad) if exponent == 0 else grad * (conj(self).pow(exponent - 1) * conj(exponent))
+    return aten.zeros_like(grad) if exponent == 0 else grad * (conj(self).pow(exponent - 1) * conj(exponent))
 
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
@@ -79,14 +44,14 @@ def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
 
 def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     """result * log(self); 0 where self is 0 and the exponent is not negative, the limit from above."""
-    zero = (self == 0).logical_and(real_part(exponent) >= 0)
+    zero = (self == 0).logical_and(aten.real(exponent) >= 0)
     return grad * _masked(conj(result) * conj(self).log(), zero)
 
 
 def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """The same for a number as base."""
     if self == 0:
-        return grad * where(real_part(exponent) >= 0, 0, conj(result) * float("-inf"))
+        return grad * where(aten.real(exponent) >= 0, 0, conj(result) * float("-inf"))
     if self < 0:
         return grad * (conj(result) * float("nan"))
     return grad * (conj(result) * scalar_log(self))
@@ -98,7 +63,7 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
     What is masked for being infinite or NaN is a factor of the gradient, not the product: that would have no derivative with
     respect to the gradient.
     """
-    return _where_self(mask, 0, x)
+    return aten.where__ScalarSelf(mask, 0, x)
 
 
 def extremum_grad(grad: Tensor, self: Tensor, other: Tensor, lost: Tensor) -> Tensor:
@@ -168,7 +133,7 @@ def copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 def ldexp_of(exponent: Tensor) -> Tensor:
     """2 ** exponent."""
-    return _power_of(2.0, exponent)
+    return aten.pow__Scalar(2.0, exponent)
 
 
 def xlogy_grad(grad: Tensor, self: Tensor, log: Any) -> Tensor:
@@ -186,23 +151,23 @@ def log1p_of(x: Any) -> float:
 def angle_grad(grad: Tensor, self: Tensor) -> Tensor:
     """grad * (-y, x) / (x^2 + y^2) of x + iy; 0 for real numbers and at 0."""
     if self.dtype.category != COMPLEX:
-        return zeros_like(grad)
-    x, y = real_part(self), imag_part(self)
+        return aten.zeros_like(grad)
+    x, y = aten.real(self), aten.imag(self)
     size = x * x + y * y
     zero = size == 0
     size = where(zero, 1, size)
-    return view_as_complex(_stack([_masked(grad * (-y / size), zero), _masked(grad * (x / size), zero)], -1))
+    return aten.view_as_complex(aten.stack([_masked(grad * (-y / size), zero), _masked(grad * (x / size), zero)], -1))
 
 
 def polar_unit(angle: Tensor) -> Tensor:
     """exp(-i angle)."""
-    return complex(angle.cos(), -angle.sin())
+    return aten.complex(angle.cos(), -angle.sin())
 
 
 def sgn_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """(grad - s^2 conj(grad)) / (2 |x|), the part across the sign s; 0 at 0 and for real numbers."""
     if self.dtype.category != COMPLEX:
-        return zeros_like(grad)
+        return aten.zeros_like(grad)
     size = self.abs()
     turned = (grad - conj(grad) * result * result) / (where(size == 0, 1, size) * 2)
     return _masked(turned, size == 0)
@@ -223,7 +188,7 @@ def entr_slope(self: Tensor) -> Tensor:
 
 def log_ndtr_grad(grad: Tensor, self: Tensor) -> Tensor:
     """phi(x) / Phi(x), by erfcx, which does not vanish far to the left."""
-    return grad * (sqrt(2 / pi) / erfcx(self * -sqrt(0.5)))
+    return grad * (sqrt(2 / pi) / aten.special_erfcx(self * -sqrt(0.5)))
 
 
 def i1_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -236,4 +201,4 @@ def i1e_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """i0e(x) - i1e(x) (sgn(x) + 1 / x); 1/2 at 0."""
     zero = self == 0
     safe = where(zero, 1, self)
-    return grad * where(zero, 0.5, special_i0e(self) - result * (self.sgn() + safe.reciprocal()))
+    return grad * where(zero, 0.5, aten.special_i0e(self) - result * (self.sgn() + safe.reciprocal()))

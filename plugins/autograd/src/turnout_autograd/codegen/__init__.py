@@ -1,1 +1,1 @@
-"""`derivatives.yaml` into `generated/kernels.py`: `entries` reads and checks, `writing` writes, `__main__` is the command."""
+"""`derivatives.yaml` into `generated/`: `entries` reads and checks, `writing` writes, `__main__` is the command."""

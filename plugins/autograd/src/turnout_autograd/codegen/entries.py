@@ -215,7 +215,9 @@ class _Reader:
         arguments = {a.name: str(a.type) for a in function.schema.arguments}
         allowed = {*arguments, *tensor_returns(function.schema), "grad", "grads", MASK, NOT_IMPLEMENTED}
         for name in sorted(set(free_names(tree)) - allowed - self.known):
-            self.problem(formula.line, f"'{name}' is neither an argument, a result, nor a function of formulas")
+            self.problem(
+                formula.line, f"'{name}' is neither an argument, a result, an operator, nor a function of formulas"
+            )
         for inner in ast.walk(tree):
             if (
                 isinstance(inner, ast.Attribute)

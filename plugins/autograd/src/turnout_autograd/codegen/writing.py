@@ -40,7 +40,7 @@ def camel(name: str) -> str:
 class Uses:
     """What a formula reads: tensors, other values, properties of tensors, outputs; and the functions it calls."""
 
-    def __init__(self, formula: Formula, schema: FunctionSchema) -> None:
+    def __init__(self, formula: Formula, schema: FunctionSchema, operators: frozenset[str]) -> None:
         self.tensors: list[str] = []
         self.values: list[str] = []
         self.properties: list[tuple[str, str]] = []
@@ -51,6 +51,8 @@ class Uses:
         self._returns = tensor_returns(schema)
         tree = _Properties(self).visit(ast.parse(formula.expression, mode="eval"))
         self._read(tree)
+        tree = _Stubs(operators & self.functions).visit(tree)
+        self.functions -= operators
         self.source = ast.unparse(tree)
 
     def _read(self, tree: ast.AST) -> None:
@@ -87,6 +89,16 @@ class _Properties(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+class _Stubs(ast.NodeTransformer):
+    """Writes operators' stubs as names of `aten`, which finds them when they are first used."""
+
+    def __init__(self, operators: frozenset[str] | set[str]) -> None:
+        self.operators = operators
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Attribute(ast.Name("aten"), node.id, ast.Load()) if node.id in self.operators else node
+
+
 def slot(argument: str, prop: str) -> str:
     """Where a property of an argument is saved."""
     return f"{argument}_{prop}"
@@ -104,7 +116,7 @@ _READ = {
 class Writer:
     """One function that records, functional or in-place."""
 
-    def __init__(self, function: NativeFunction, entry: Entry, class_name: str) -> None:
+    def __init__(self, function: NativeFunction, entry: Entry, class_name: str, operators: frozenset[str]) -> None:
         self.function = function
         self.schema = function.schema
         self.entry = entry
@@ -113,7 +125,7 @@ class Writer:
         self.inplace = self.schema.kind == "inplace"
         self.returns = tensor_returns(entry.function.schema)
         self.formulas = tuple(f for f in entry.formulas if f.missing is None)
-        self.uses = {f: Uses(f, entry.function.schema) for f in self.formulas}
+        self.uses = {f: Uses(f, entry.function.schema, operators) for f in self.formulas}
         self.arguments = entry.arguments
         self.listed = len(self.arguments) == 1 and self.kinds[self.arguments[0]] == LIST
         self.outputs = [i for i, yes in enumerate(entry.outputs) if yes]
