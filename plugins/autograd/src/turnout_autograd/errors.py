@@ -253,6 +253,37 @@ def not_floating(name: str, output: Tensor) -> str:
     return f"{name}: the function must return a floating-point number, it returned {tensor_text(output)}"
 
 
+def not_differentiable(name: str, what: str, tensor: Tensor) -> str:
+    return f"{name}: {what} must be floating-point or complex to be differentiated; got {tensor_text(tensor)}"
+
+
+def nothing_returned(name: str) -> str:
+    return f"{name}: the function returned no tensor"
+
+
+def no_primals(name: str) -> str:
+    return f"{name}: primals hold no tensor"
+
+
+def independent(name: str) -> str:
+    return f"{name}: with strict=True every result must depend on the primals; one does not"
+
+
+def complex_jacobian(name: str, what: str, tensor: Tensor) -> str:
+    return (
+        f"{name}: {what} is complex ({tensor_text(tensor)}), and there are two derivatives to choose from\n"
+        "  to fix  differentiate a function between real tensors, with view_as_complex and view_as_real inside of it"
+    )
+
+
+def argnums_kind(name: str, given: Any) -> str:
+    return f"{name}: argnums must be an int or a tuple of at least one int, got {given!r}"
+
+
+def argnums_twice(name: str, given: Any) -> str:
+    return f"{name}: argnums names an argument twice: {given!r}"
+
+
 def argnums(name: str, given: Any, count: int) -> str:
     return f"{name}: argnums is {given!r}, and there are {count} positional arguments"
 

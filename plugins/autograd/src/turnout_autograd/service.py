@@ -21,11 +21,11 @@ from turnout_autograd.writes import current_node, refresh
 
 
 def __getattr__(name: str) -> Any:
-    """`functional`, which few programs need, is imported when it is."""
-    if name == "functional":
-        from turnout_autograd import functional
+    """`functional` and `transforms`, which few programs need, are imported when they are."""
+    if name in ("functional", "transforms"):
+        from importlib import import_module
 
-        return functional
+        return import_module(f"turnout_autograd.{name}")
     raise AttributeError(name)
 
 

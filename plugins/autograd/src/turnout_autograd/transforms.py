@@ -13,7 +13,8 @@ from typing import Any
 
 from turnout import func as public
 from turnout import trees
-from turnout.dtypes import FLOAT
+from turnout.autograd import enable_grad, no_grad
+from turnout.dtypes import COMPLEX, FLOAT
 from turnout.registry import find_operator
 from turnout.state import LEVELS, lower, raise_
 from turnout.tensors import Tensor
@@ -38,7 +39,7 @@ class Linearized:
         self.name = name
         leaves, self.inputs = trees.flatten(tuple(primals))
         self.level: Level = new_level()
-        entered = [enter(self.level, _tensor(name, "an argument", leaf)) for leaf in leaves]
+        entered = [enter(self.level, _floating(name, "an argument", leaf)) for leaf in leaves]
         self.primals = leaves
         with self.level:
             result = function(*trees.unflatten(self.inputs, entered))
@@ -61,17 +62,32 @@ class Linearized:
         """What the function returned."""
         return trees.unflatten(self.structure, self.outputs)
 
-    def pull(self, cotangents: Sequence[Tensor]) -> list[Tensor]:
+    def depends(self, index: int) -> bool:
+        """Whether a result was computed from the inputs."""
+        return bool(lower(self.inside[index], self.level.vmaps).gmask & self.level.bit)
+
+    def pull(self, cotangents: Sequence[Tensor], retain: bool = True) -> list[Tensor]:
         """The gradients of the inputs, zeros where none arrives."""
+        found = self.reached(cotangents, retain)
+        return [_zeros_like(p) if g is None else g for g, p in zip(found, self.primals, strict=True)]
+
+    def reached(self, cotangents: Sequence[Tensor], retain: bool = True) -> list[Tensor | None]:
+        """The gradients of the inputs, None where none arrives."""
         if any(vmap not in LEVELS.get() for vmap in self.level.vmaps):
             raise errors.GradientError(errors.pulled_outside(self.name))
-        return pull(self.level, self.inside, cotangents)
+        return pull(self.level, self.inside, cotangents, retain)
 
 
 def _tensor(name: str, what: str, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         raise errors.GradientError(errors.not_a_tensor(name, what, value))
     return value
+
+
+def _floating(name: str, what: str, value: Any) -> Tensor:
+    if _tensor(name, what, value).dtype.category < FLOAT:
+        raise errors.GradientError(errors.not_differentiable(name, what, value))
+    return value  # type: ignore[no-any-return]
 
 
 # ---- grad
@@ -111,10 +127,15 @@ def _of_some(
     name: str, func: Function, argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Any], Function]:
     """The chosen arguments, and the function of them alone."""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if not numbers or any(not -len(args) <= n < len(args) for n in numbers):
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    # differs from torch: a list will do as well as a tuple.
+    if not isinstance(numbers, (tuple, list)) or not numbers or not all(isinstance(n, int) for n in numbers):
+        raise errors.GradientError(errors.argnums_kind(name, argnums))
+    if any(not -len(args) <= n < len(args) for n in numbers):
         raise errors.GradientError(errors.argnums(name, argnums, len(args)))
     at = [n % len(args) for n in numbers]
+    if len(set(at)) < len(at):
+        raise errors.GradientError(errors.argnums_twice(name, argnums))
 
     def function(*chosen: Any) -> Any:
         given = list(args)
@@ -135,13 +156,24 @@ def _picked(argnums: Argnums, found: tuple[Any, ...]) -> Any:
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """See `turnout.func.vjp`."""
     run = Linearized("vjp", func, primals, has_aux)
+    _check_outputs(run)
 
-    def pullback(*cotangents: Any) -> Any:
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        found = run.pull(_fitting("vjp", "cotangent", given, run.structure, run.outputs))
-        return trees.unflatten(run.inputs, found)
+    def pullback(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        given = _fitting("vjp", "cotangent", cotangents, run.structure, run.outputs)
+        if create_graph is None:
+            return trees.unflatten(run.inputs, run.pull(given, retain_graph))
+        with enable_grad() if create_graph else no_grad():
+            return trees.unflatten(run.inputs, run.pull(given, retain_graph))
 
     return (run.result, pullback, run.aux) if has_aux else (run.result, pullback)
+
+
+def _check_outputs(run: Linearized) -> None:
+    """That there is something to pull back from, and nothing that cotangents cannot belong to."""
+    if not run.outputs:
+        raise errors.GradientError(errors.nothing_returned(run.name))
+    for output in run.outputs:
+        _floating(run.name, "a result", output)
 
 
 def _fitting(name: str, what: str, given: Any, structure: Any, like: Sequence[Tensor]) -> list[Tensor]:
@@ -180,11 +212,17 @@ class Pushed:
         return [next(found) if i in self._at else _zeros_like(t) for i, t in enumerate(self._run.outputs)]
 
 
-def jvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
+def jvp(
+    func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
+) -> Any:
     """See `turnout.func.jvp`."""
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise errors.GradientError(errors.not_tuples("jvp"))
+    if not trees.flatten(primals)[0]:
+        raise errors.GradientError(errors.no_primals("jvp"))
     run = Linearized("jvp", func, primals, has_aux)
+    if strict and not all(map(run.depends, range(len(run.outputs)))):
+        raise errors.GradientError(errors.independent("jvp"))
     given = _fitting("jvp", "tangent", tuple(tangents), run.inputs, run.primals)
     made = trees.unflatten(run.structure, Pushed(run)(given))
     return (run.result, made, run.aux) if has_aux else (run.result, made)
@@ -213,6 +251,8 @@ def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | No
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = _of_some("jacrev", func, argnums, args, kwargs)
         run = Linearized("jacrev", function, chosen, has_aux)
+        _check_outputs(run)
+        _check_real(run)
         rows = []
         for i, output in enumerate(run.outputs):
             found = public.vmap(_pull_of(run, i), chunk_size=chunk_size)(_basis(output))
@@ -222,6 +262,14 @@ def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | No
         return (made, run.aux) if has_aux else made
 
     return jacobian
+
+
+def _check_real(run: Linearized) -> None:
+    """The gradients of complex results are the conjugates of their derivatives: there is no one Jacobian."""
+    for what, tensors in (("an argument", run.primals), ("a result", run.outputs)):
+        for tensor in tensors:
+            if tensor.dtype.category == COMPLEX:
+                raise errors.GradientError(errors.complex_jacobian(run.name, what, tensor))
 
 
 def _pull_of(run: Linearized, i: int) -> Function:
@@ -248,6 +296,7 @@ def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = _of_some("jacfwd", func, argnums, args, kwargs)
         run = Linearized("jacfwd", function, chosen, has_aux)
+        _check_real(run)
         pushed = Pushed(run)
         columns = []
         for i, primal in enumerate(run.primals):
