@@ -87,14 +87,19 @@ def leave(level: Level, tensor: Tensor) -> Tensor:
 
 
 def pull(
-    level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool = True
+    level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], retain: bool = True
 ) -> list[Tensor | None]:
-    """The gradients with respect to the level's inputs, None where none arrives; `outputs` are those inside the level."""
+    """The gradients with respect to the level's inputs, None where none arrives; `outputs` are those inside the level.
+
+    An output whose cotangent is None does not matter.
+    """
     enabled, allowed = GRAD.get()
     token = GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
     try:
         roots = []
         for output, cotangent in zip(outputs, cotangents, strict=True):
+            if cotangent is None:
+                continue
             low = lower(output, level.vmaps)
             if low.view_of is not None:
                 refresh(low)

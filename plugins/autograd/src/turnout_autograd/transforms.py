@@ -66,12 +66,12 @@ class Linearized:
         """Whether a result was computed from the inputs."""
         return bool(lower(self.inside[index], self.level.vmaps).gmask & self.level.bit)
 
-    def pull(self, cotangents: Sequence[Tensor], retain: bool = True) -> list[Tensor]:
-        """The gradients of the inputs, zeros where none arrives."""
+    def pull(self, cotangents: Sequence[Tensor | None], retain: bool = True) -> list[Tensor]:
+        """The gradients of the inputs, zeros where none arrives; None for a result that does not matter."""
         found = self.reached(cotangents, retain)
         return [_zeros_like(p) if g is None else g for g, p in zip(found, self.primals, strict=True)]
 
-    def reached(self, cotangents: Sequence[Tensor], retain: bool = True) -> list[Tensor | None]:
+    def reached(self, cotangents: Sequence[Tensor | None], retain: bool = True) -> list[Tensor | None]:
         """The gradients of the inputs, None where none arrives."""
         if any(vmap not in LEVELS.get() for vmap in self.level.vmaps):
             raise errors.GradientError(errors.pulled_outside(self.name))
@@ -87,7 +87,7 @@ def _tensor(name: str, what: str, value: Any) -> Tensor:
 def _floating(name: str, what: str, value: Any) -> Tensor:
     if _tensor(name, what, value).dtype.category < FLOAT:
         raise errors.GradientError(errors.not_differentiable(name, what, value))
-    return value  # type: ignore[no-any-return]
+    return value
 
 
 # ---- grad
@@ -200,9 +200,7 @@ class Pushed:
 
         def pullback(*cotangents: Tensor) -> Any:
             given = iter(cotangents)
-            return tuple(
-                run.pull([next(given) if i in self._at else _zeros_like(t) for i, t in enumerate(run.outputs)])
-            )
+            return tuple(run.pull([next(given) if i in self._at else None for i in range(len(run.outputs))]))
 
         self._pulled = Linearized(run.name, pullback, seeds, False) if seeds else None
 
@@ -252,10 +250,10 @@ def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | No
         chosen, function = _of_some("jacrev", func, argnums, args, kwargs)
         run = Linearized("jacrev", function, chosen, has_aux)
         _check_outputs(run)
-        _check_real(run)
+        check_real(run)
         rows = []
         for i, output in enumerate(run.outputs):
-            found = public.vmap(_pull_of(run, i), chunk_size=chunk_size)(_basis(output))
+            found = public.vmap(_pull_of(run, i), chunk_size=chunk_size)(basis(output))
             shaped = [g.reshape(output.shape + g.shape[1:]) for g in found]
             rows.append(_picked(argnums, trees.unflatten(run.inputs, shaped)))
         made = trees.unflatten(run.structure, rows)
@@ -264,7 +262,7 @@ def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | No
     return jacobian
 
 
-def _check_real(run: Linearized) -> None:
+def check_real(run: Linearized) -> None:
     """The gradients of complex results are the conjugates of their derivatives: there is no one Jacobian."""
     for what, tensors in (("an argument", run.primals), ("a result", run.outputs)):
         for tensor in tensors:
@@ -274,13 +272,12 @@ def _check_real(run: Linearized) -> None:
 
 def _pull_of(run: Linearized, i: int) -> Function:
     def pull_one(cotangent: Tensor) -> tuple[Tensor, ...]:
-        others = [_zeros_like(t) for t in run.outputs]
-        return tuple(run.pull([*others[:i], cotangent, *others[i + 1 :]]))
+        return tuple(run.pull([cotangent if j == i else None for j in range(len(run.outputs))]))
 
     return pull_one
 
 
-def _basis(tensor: Tensor) -> Tensor:
+def basis(tensor: Tensor) -> Tensor:
     """All tensors of this shape that are 1 at one place: [number of elements, shape]."""
     count = tensor.numel()
     made = tensor.new_zeros((count, count))
@@ -296,11 +293,11 @@ def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen, function = _of_some("jacfwd", func, argnums, args, kwargs)
         run = Linearized("jacfwd", function, chosen, has_aux)
-        _check_real(run)
+        check_real(run)
         pushed = Pushed(run)
         columns = []
         for i, primal in enumerate(run.primals):
-            found = public.vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(_basis(primal))
+            found = public.vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(basis(primal))
             columns.append([t.reshape(t.shape[:-1] + primal.shape) for t in found])
         rows = [
             _picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns]))
