@@ -187,6 +187,24 @@ def gradients_of_examples_are_those_of_the_loop(run: Run) -> None:
     same(list(found), [turnout.stack(list(column)) for column in zip(*loops, strict=True)])
 
 
+@check
+def tangents_of_examples_are_those_of_the_loop(run: Run) -> None:
+    examples = [run.inputs, [x.flip(tuple(range(x.ndim))) for x in run.inputs]]
+    tangents = [random_like(run.inputs, 5), random_like(run.inputs, 6)]
+
+    def pushed(*tensors: turnout.Tensor) -> list[turnout.Tensor]:
+        return func.jvp(run, tensors[: len(run.inputs)], tensors[len(run.inputs) :])[1]
+
+    columns = [
+        turnout.stack(list(c)) for c in zip(*[e + t for e, t in zip(examples, tangents, strict=True)], strict=True)
+    ]
+    loops = [pushed(*e, *t) for e, t in zip(examples, tangents, strict=True)]
+    expected = [turnout.stack(list(column)) for column in zip(*loops, strict=True)]
+    same(func.vmap(pushed)(*columns), expected)
+    inputs = tuple(columns[: len(run.inputs)])
+    same(func.jvp(func.vmap(run), inputs, tuple(columns[len(run.inputs) :]))[1], expected)
+
+
 def in_real_numbers(run: Run) -> tuple[Function, list[turnout.Tensor]]:
     """The function between real tensors: complex ones are their real and imaginary parts, in a last dim."""
     parts = [x.is_complex() for x in run.inputs]

@@ -88,6 +88,8 @@ def jvp(
     """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`.
 
     strict  an error where a result does not depend on the primals, instead of a derivative of zeros
+
+    # differs from torch: what is computed inside `no_grad` is a constant for tangents too, as it is for gradients.
     """
     return _service("Autograd").transforms.jvp(func, primals, tangents, strict=strict, has_aux=has_aux)
 
