@@ -106,7 +106,6 @@ CALLS: dict[str, Callable[[Library], Any]] = {
     "complex numbers for hessian": lambda d: d.hessian(lambda a: a.abs().sum())(d.complex),
     "complex results for jacrev": lambda d: d.jacrev(lambda a: a * 1j)(d.x),
     "complex results for jacfwd": lambda d: d.jacfwd(lambda a: a * 1j)(d.x),
-    "nothing to call": lambda d: d.grad(3)(d.x),
     # ---- results of grad
     "grad of a constant": lambda d: d.grad(lambda a: d.y.sum())(d.x),
     "grad of the argument": lambda d: d.grad(lambda a: a)(d.one),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import turnout
@@ -25,7 +27,7 @@ def refused(call):
 
 
 def gradient(result, of):
-    return autograd.grad(result.sum(), of)[0].tolist()
+    return autograd.grad(result.sum(), of, retain_graph=True)[0].tolist()
 
 
 # ---- histories follow the memory
@@ -113,6 +115,84 @@ def test_integers_take_values_without_history(x):
     assert whole.tolist() == [1, 2, 3]
 
 
+def test_the_gradient_of_a_base_has_its_strides_while_writes_into_views_are_undone():
+    x = turnout.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=turnout.float64).requires_grad_()
+    y = x * 1
+    y.view((6,)).mul_(2)
+    columns = y.t() * turnout.arange(6, dtype=turnout.float64).view((3, 2))
+    assert gradient(columns, x) == [[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]]
+
+
+def test_as_strided_of_a_view_follows_its_base_beyond_the_view():
+    x = turnout.arange(6, dtype=turnout.float64).requires_grad_()
+    y = x * 1
+    pairs = y[2:4].as_strided((2, 2), (3, 1), 0)
+    y.mul_(2)
+    assert pairs.tolist() == [[0.0, 2.0], [6.0, 8.0]]
+    assert gradient(pairs, x) == [2.0, 2.0, 0.0, 2.0, 2.0, 0.0]
+
+
+def test_as_strided_counts_from_the_start_of_the_memory_in_the_gradient_too(x):
+    base = turnout.zeros(6, dtype=turnout.float64)[2:].detach()
+    base.as_strided((2,), (2,), 3).copy_(x[:2])
+    assert base.tolist() == [0.0, 1.0, 0.0, 2.0]
+    assert gradient(base * turnout.tensor([1.0, 10.0, 100.0, 1000.0]), x) == [10.0, 1000.0, 0.0]
+
+
+def test_a_view_of_a_base_that_was_detached_and_written_has_no_gradient_to_give(m):
+    y = m * 1
+    row = y[0]
+    y.detach_()
+    assert gradient(row, m) == [[1.0, 1.0], [0.0, 0.0]]
+    y.zero_()
+    assert row.requires_grad
+    assert autograd.grad(row.sum(), m, allow_unused=True) == (None,)
+
+
+def test_what_a_write_into_a_view_kept_is_differentiated_again_past_the_write(x):
+    y = x * 1
+    y[1:].exp_()
+    first = autograd.grad((y * y).sum(), x, create_graph=True)[0]
+    assert first.tolist() == pytest.approx([2.0, 2 * math.exp(4.0), 2 * math.exp(6.0)])
+    first.sum().backward()  # frees what both sweeps need, each part once
+    assert x.grad.tolist() == pytest.approx([2.0, 4 * math.exp(4.0), 4 * math.exp(6.0)])
+
+
+def test_hooks_on_a_view_as_it_was_see_nothing_of_later_gradients(x):
+    y = x * 1
+    part = y[1:]
+    part.register_hook(lambda g: g * 1000)
+    part.exp_()
+    first = autograd.grad(y.sum(), x, create_graph=True)[0]
+    assert gradient(first, x) == pytest.approx([0.0, math.exp(2.0), math.exp(3.0)])
+
+
+def test_retain_grad_follows_a_base_that_is_written_through_a_view(x):
+    y = x * 1
+    y.retain_grad()
+    y[1:].mul_(3)
+    (y * y).sum().backward()
+    assert y.grad.tolist() == [2.0, 12.0, 18.0]
+
+
+def test_retain_grad_follows_a_view_that_is_written_or_whose_base_is(x):
+    y = x * 1
+    part = y[1:]
+    part.retain_grad()
+    y.mul_(3)
+    part.mul_(2)
+    (part * part).sum().backward()
+    assert part.grad.tolist() == [24.0, 36.0]
+
+
+def test_retain_grad_stays_with_the_shape_that_a_tensor_had(m):
+    y = m * turnout.tensor([1.0, 2.0])
+    y.retain_grad()
+    y.t_()
+    (y * turnout.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert y.grad.tolist() == [[1.0, 3.0], [2.0, 4.0]]
+
+
 # ---- saved values that changed
 
 
@@ -160,6 +240,16 @@ def test_changing_other_elements_of_the_same_memory_counts_as_a_change(x):
     assert "saved at version" in refused(z.backward)
 
 
+def test_a_write_into_a_view_says_that_what_it_kept_was_freed(x):
+    y = x * 1
+    y[1:].add_(x[0])
+    y.sum().backward()
+    assert refused(y.sum().backward) == (
+        "a write into a view: what it saved for the backward pass was freed by an earlier one\n"
+        "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
+    )
+
+
 # ---- what cannot be written
 
 
@@ -174,6 +264,23 @@ def test_leaves_and_their_views_are_refused(x):
     )
     assert x.tolist() == [1.0, 2.0, 3.0]
     assert x._version == 0
+
+
+def test_a_tracked_view_of_what_became_a_leaf_is_refused(x):
+    y = x * 1
+    part = y[1:]
+    y.detach_()
+    assert refused(lambda: part.mul_(2)).startswith("aten::mul_.Scalar: self is a view of a leaf that requires a gradient")
+
+
+def test_only_a_leaf_can_be_made_to_require_a_gradient(x):
+    y = x * 1
+
+    def switch():
+        y.requires_grad = True
+
+    assert refused(switch) == "requires_grad can be set on leaves only; this tensor has a history, which decides"
+    assert y.requires_grad_() is y
 
 
 def test_one_of_several_views_is_refused(x):

@@ -319,6 +319,8 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and self.node is not None:
+            raise AliasError("requires_grad can be set on leaves only; this tensor has a history, which decides")
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:

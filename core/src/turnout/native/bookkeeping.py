@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SHARES_STORAGE = "shares_storage"
 # The tag of operators that make their first argument another view of its memory (t_).
 INPLACE_VIEW = "inplace_view"
+AS_STRIDED = "aten::as_strided"
 _PRUNE_AT = 32  # a base's list of views is swept of dead entries when it is this long
 
 
@@ -87,7 +88,7 @@ def _recording_turn(op: Operator) -> Callable[..., Any]:
     """An in-place view: one more link for a view; views of a base that turned come from how it was before."""
     cache = op.cache
     functional = _view_of(op)
-    as_strided = op.registry.find("aten::as_strided")
+    as_strided = op.registry.find(AS_STRIDED)
 
     def record_turn(ks: int, self: Tensor, *args: Any) -> Any:
         shape, strides, offset = self.shape, self.stride(), self.storage_offset()
@@ -121,6 +122,10 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
     chain: tuple[Any, ...]
     if old is None:
         base, chain = viewed, (link,)
+    elif op.qualified_name == AS_STRIDED and storage is old.base.storage and not old.multi:
+        # Of memory, whatever part of it `viewed` is: it may reach elements that `viewed` has not.
+        base, chain = old.base, ((op, (*rest[:2], made.offset), index),)
+        no_grad = no_grad or old.no_grad
     else:
         base, chain = old.base, (*old.chain, link)
         multi = multi or old.multi

@@ -46,7 +46,7 @@ def backward(
         if inputs is None:
             deliver(sweep(roots, retain))
             return
-        into = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+        into = (inputs,) if isinstance(inputs, Tensor) else tuple(dict.fromkeys(inputs))
         _check_inputs("backward", into)
         for tensor, grad in zip(into, _limited(roots, into, retain), strict=True):
             if grad is not None:
@@ -92,7 +92,7 @@ def grad(
         roots = _roots(ends, grad_outputs)
         found = _limited(roots, into, retain)
         if materialize_grads:
-            return tuple(_zeros_like(t) if g is None else g for t, g in zip(into, found, strict=True))
+            return tuple(_zeros(t, create_graph) if g is None else g for t, g in zip(into, found, strict=True))
     finally:
         GRAD.reset(token)
     if not allow_unused:
@@ -100,6 +100,12 @@ def grad(
             if each is None:
                 raise errors.GradientError(errors.unused(i))
     return tuple(found)
+
+
+def _zeros(tensor: Tensor, tracked: bool) -> Tensor:
+    """The gradient that did not arrive: a leaf of its own where gradients are to be differentiated again."""
+    made: Tensor = _zeros_like(tensor)
+    return made.requires_grad_() if tracked else made
 
 
 def _batched(

@@ -83,8 +83,10 @@ def _alone(grad: Tensor) -> bool:
 
 def _same_layout(grad: Tensor, leaf: Tensor) -> bool:
     ndim = len(leaf.array.shape)
-    if ndim < 2:  # `grad` is no view, so its one dim is dense
-        return leaf.storage is None or not ndim or leaf.stride() == (1,)
+    if not ndim:
+        return True
+    if ndim == 1 and grad.storage is None:  # so it is no view, and its one dim is dense
+        return leaf.storage is None or leaf.stride() == (1,)
     return grad.stride() == leaf.stride()
 
 

@@ -7,6 +7,7 @@ made anew at its next use by replaying how it came from the base. `refresh` does
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
@@ -14,7 +15,7 @@ from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import Tensor, View
 from turnout_autograd import errors
-from turnout_autograd.graph import Node, Output, hooks_of, next_seq
+from turnout_autograd.graph import Hooks, Kept, Node, Output, attach, hooks_of, next_seq, start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,16 +58,12 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
             raise AliasError(errors.several_views_written(name, _maker(view)))
         if view.__class__ is not View:
             raise AliasError(errors.custom_view_written(name, view.maker))  # type: ignore[attr-defined]
-        if _is_leaf(root, mask):
+        if (tensor.gmask | root.gmask) & mask & 1 and root.node is None:
             raise AliasError(errors.leaf_written(name, True))
         _admit_levels(name, root, mask)
-    if _is_leaf(tensor, mask):
+    if tensor.gmask & mask & 1 and tensor.node is None:
         raise AliasError(errors.leaf_written(name, view is not None))
     _admit_levels(name, tensor, mask)
-
-
-def _is_leaf(tensor: Tensor, mask: int) -> bool:
-    return bool(tensor.gmask & mask & 1) and tensor.node is None
 
 
 def _admit_levels(name: str, root: Tensor, mask: int) -> None:
@@ -100,75 +97,109 @@ def original(tensor: Tensor) -> Tensor:
 def rebase(tensor: Tensor, node: Node, mask: int) -> None:
     """After a tracked write: `node`, whose first edge is self's, becomes the history of what was written."""
     view = tensor.view_of
+    old = tensor.node if tensor.gmask else None
     if view is None:
-        old = tensor.node if tensor.gmask else None
         tensor.set_gmask(mask)
         tensor.node = node
         _move_retained(old, node, tensor)
         return
     base = view.base
+    of_base = base.node if base.gmask else None
     slices = CopySlices()
     slices.seq = next_seq()
     slices.extra = None
     slices.edges = ((base.node or base) if base.gmask & mask else None, *node.edges[1:])
     slices.inner = node
-    slices.chain = view.chain
-    by_memory = any(op.qualified_name == "aten::as_strided" for op, _, _ in view.chain)
-    slices.strides = base.stride() if by_memory else None
+    slices.chain = _from_zero(view.chain, base.storage_offset())
+    slices.strides = base.stride()
     base.set_gmask(base.gmask | mask)
     base.node = slices
+    _move_retained(of_base, slices, base)
     # The view's own node is made at its next use; until then it must not look like a leaf.
     tensor.set_gmask(base.gmask)
     tensor.node = slices
     view.seen = -1
+    if _retained_at(old, tensor) is not None:
+        refresh(tensor)
+        _move_retained(old, tensor.node, tensor)
+
+
+def _from_zero(chain: tuple[Any, ...], offset: int) -> tuple[Any, ...]:
+    """The chain for a tensor laid out as its base, at the start of a storage; the base is at `offset` of its own."""
+    op, args, index = chain[0]
+    if not offset or op.qualified_name != "aten::as_strided" or args[2] is None:
+        return chain
+    return ((op, (*args[:2], args[2] - offset), index), *chain[1:])
 
 
 def turn(tensor: Tensor, node: Node, mask: int) -> None:
-    """After an in-place view (`t_`): nothing was written, so the new history is the tensor's own, of a view too."""
-    old = tensor.node if tensor.gmask else None
+    """After an in-place view (`t_`): nothing was written, so the new history is the tensor's own, of a view too.
+
+    `retain_grad` stays where it was: what it has kept has the old shape.
+    """
     tensor.set_gmask(mask)
     tensor.node = node
-    _move_retained(old, node, tensor)
     if tensor.view_of is not None:
         tensor.view_of.seen = tensor.version()
 
 
-def _move_retained(old: Any, node: Node, tensor: Tensor) -> None:
+def _retained_at(edge: Any, tensor: Tensor) -> Hooks | None:
+    """The hooks where an edge leads, when `retain_grad` was called for it on this tensor."""
+    node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
+    if node is None or node.extra is None:
+        return None
+    kept = node.extra.retained.get(index)
+    return node.extra if kept is not None and kept() is tensor else None  # type: ignore[no-any-return]
+
+
+def _move_retained(old: Any, new: Any, tensor: Tensor) -> None:
     """`retain_grad` follows the tensor to its new node."""
-    index = 0
-    if old.__class__ is Output:
-        old, index = old.node, old.index
-    if old is None or old.extra is None:
-        return
-    kept = old.extra.retained.get(index)
-    if kept is not None and kept() is tensor:
-        del old.extra.retained[index]
-        hooks_of(node).retained[0] = kept
+    hooks = _retained_at(old, tensor)
+    if hooks is not None:
+        kept = hooks.retained.pop(old.index if old.__class__ is Output else 0)
+        node, index = (new.node, new.index) if new.__class__ is Output else (new, 0)
+        hooks_of(node).retained[index] = kept
+
+
+class CutNode(Node):
+    """The history of a view whose base was detached and then written: gradients end here."""
+
+    __slots__ = ()
+    op_name = "a view of a tensor that was detached"
+    unary = True
+
+    def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> None:
+        return None
 
 
 class CopySlices(Node):
     """A write into a view, as the history of its base.
 
-    inner    the node of the write itself
+    inner    the node of the write itself; None once it was freed
     chain    how the view came from the base
-    strides  the base's, where the chain sees memory and not elements (as_strided); else None
+    strides  the base's: some of the chain may see memory and not elements
     """
 
     __slots__ = ("chain", "inner", "strides")
     chain: tuple[Any, ...]
-    inner: Node
-    strides: tuple[int, ...] | None
+    inner: Node | None
+    strides: tuple[int, ...]
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
-        return self.inner.op_name
+        return "a write into a view" if self.inner is None else self.inner.op_name
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradient of the base is `grad` outside the view, and what the write's formula makes of it inside."""
-        strides = self.strides
-        rest = grad.clone() if strides is None else grad.new_empty_strided(grad.shape, strides).copy_(grad)
-        part = replay(rest, self.chain)
         inner = self.inner
+        if inner is None:
+            raise errors.GradientError(errors.freed(self.op_name))
+        rest = grad.clone()
+        if rest.stride() != self.strides:
+            rest = grad.new_empty_strided(grad.shape, self.strides).copy_(grad)
+        part = replay(rest, self.chain)
+        if GRAD.get()[0]:
+            inner = _leading_back(self, inner, rest)
         to_self = inner.edges[0] if edges[0] is not None else None
         given = inner.backward(part.clone(), (to_self, *edges[1:]))
         grads = (given,) if inner.unary else given
@@ -181,7 +212,38 @@ class CopySlices(Node):
         return (rest, *grads[1:])
 
     def release(self) -> None:
-        self.inner.release()
+        if self.inner is not None:
+            self.inner.release()
+            self.inner = None
+
+
+class KeptOfView(Kept):
+    """A saved output of a write into a view: it leads back past the write to the base, as the view itself does."""
+
+    __slots__ = ("edge",)
+
+    def __init__(self, kept: Kept, edge: Any) -> None:
+        for name in Kept.__slots__:
+            setattr(self, name, getattr(kept, name))
+        self.edge = edge
+
+    def tensor(self, node: Node, argument: str) -> Tensor:
+        return super().tensor(self.edge, argument)
+
+
+def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
+    """A node that does what `inner` does; the outputs that it saved are views of what `slices` made. `rest` is laid out as that."""
+    outputs = [(n, getattr(inner, n, None)) for n in type(inner).__slots__]
+    outputs = [(name, kept) for name, kept in outputs if isinstance(kept, Kept)]
+    if not outputs:
+        return inner
+    inner = copy(inner)
+    for name, kept in outputs:
+        base = rest.detach()
+        attach(base, slices, kept.gmask)
+        with _recording(kept.gmask):
+            setattr(inner, name, KeptOfView(kept, replay(base, slices.chain).node))
+    return inner
 
 
 def replay(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
@@ -204,16 +266,22 @@ def refresh(tensor: Tensor) -> None:
     if view.seen == version:
         return
     base = view.base
-    if not base.gmask:
+    if not base.gmask and tensor.node is None:
         view.seen = version
         return
     if view.no_grad or view.multi or view.__class__ is not View:
         raise AliasError(errors.view_left_behind(_writer(base), _kind(view)))
+    view.seen = version
+    if not base.gmask:
+        tensor.node = CutNode()
+        start(tensor.node, (None,))
+        return
+    old = tensor.node
     with _recording(base.gmask):
         again = replay(base, view.chain)
     tensor.set_gmask(again.gmask)
     tensor.node = again.node
-    view.seen = version
+    _move_retained(old, again.node, tensor)
 
 
 def _writer(base: Tensor) -> str:

@@ -92,6 +92,8 @@ def _filling(self: Tensor, value: Any) -> Tensor:
         return made
     if value.shape:
         raise ShapeError(f"index_fill: 'value' must be a number or a 0-dim tensor, got shape {list(value.shape)}")
+    if value.is_complex() and not self.is_complex():
+        raise DTypeError(f"index_fill: a complex number cannot be written into a {self.dtype.name} tensor")
     found: Tensor = aten.to__dtype(value, self.dtype)
     return found
 

@@ -1,0 +1,122 @@
+"""Random programs of views, writes and functions against finite differences; `PROGRAMS=2000` in the environment runs that many.
+
+A program is a function of its leaves once the steps that are refused are left out. Which those are is found in a run that is
+tracked, for what nobody tracks may be written everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+import turnout
+from autograd_programs import Program, Step, places
+from turnout import Tensor, autograd
+from turnout_autograd import writes
+
+COUNT = int(os.environ.get("PROGRAMS", "120"))
+AT_ONCE = 20
+
+
+def passes(step: Step, scope: dict[str, Any]) -> bool:
+    """Run a step where everything it needs is there; False where it is refused, or means nothing."""
+    if any(name not in scope for name in step.needs):
+        return False
+    if step.writes and len(set(places(scope[step.writes]))) < scope[step.writes].numel():
+        return False
+    try:
+        exec(step.code, scope)
+    except (RuntimeError, TypeError, IndexError, ValueError):
+        return False
+    return True
+
+
+def function_of(program: Program) -> tuple[Callable[..., Tensor], list[Tensor]]:
+    """The program as a function of how far each tracked leaf goes in some direction, and where to look at it."""
+    scope: dict[str, Any] = {"t": turnout}
+    for leaf in program.leaves:
+        exec(leaf.code, scope)
+    starts = [scope[name] for name in program.starts]
+    others = {name: x.clone() for name, x in scope.items() if isinstance(x, Tensor) and name not in program.starts}
+    steps = [step for step in program.steps if passes(step, scope)]
+    ends = [name for name in program.ends if differentiable(scope.get(name), starts)]
+
+    directions = [turnout.cos(turnout.arange(x.numel(), dtype=x.dtype) * 1.7 + i).view(x.shape) for i, x in enumerate(starts)]
+
+    def function(*ways: Tensor) -> Tensor:
+        scope = {"t": turnout, **{name: x.clone() for name, x in others.items()}}
+        leaves = [x.detach() + way * v for x, way, v in zip(starts, ways, directions, strict=True)]
+        scope.update(zip(program.starts, leaves, strict=True))
+        for step in steps:
+            exec(step.code, scope)
+        return sum((scope[name].tanh() * (0.5 + i)).sum() for i, name in enumerate(ends)) + leaves[0].sum()
+
+    return function, [turnout.tensor(0.0, dtype=x.dtype).requires_grad_() for x in starts]
+
+
+def differentiable(end: Tensor | None, starts: Sequence[Tensor]) -> bool:
+    """Whether it is finite, and a gradient comes back: nothing that was kept for it was written since."""
+    if end is None or not end.dtype.is_floating_point or not turnout.isfinite(end.detach()).all():
+        return False
+    try:
+        if end.requires_grad:
+            autograd.grad(end.sum(), starts, retain_graph=True, allow_unused=True)
+    except RuntimeError:
+        return False
+    return True
+
+
+def disagreement(seed: int) -> str:
+    """What is wrong with the gradients of a seed's program; empty when nothing is."""
+    function, start = function_of(Program(seed, smooth=True))
+    try:
+        autograd.gradcheck(function, start)
+        if seed % 3 == 0:
+            autograd.gradgradcheck(function, start)
+    except (RuntimeError, AssertionError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("start", range(0, COUNT, AT_ONCE))
+def test_gradients_of_programs_are_those_of_finite_differences(start: int) -> None:
+    found = {seed: disagreement(seed) for seed in range(start, min(start + AT_ONCE, COUNT))}
+    wrong = {seed: text for seed, text in found.items() if text}
+    assert not wrong, "\n\n".join(f"seed {seed}: {text}\n{Program(seed, smooth=True)}" for seed, text in wrong.items())
+
+
+def wrong_seeds() -> list[int]:
+    return [seed for seed in range(30) if disagreement(seed)]
+
+
+def test_a_write_into_a_view_that_leaves_the_old_gradient_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgets_to_zero(self: writes.CopySlices, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        part = writes.replay(grad, self.chain)
+        inner = self.inner
+        given = inner.backward(part.clone(), (inner.edges[0], *edges[1:]))
+        return (grad, *((given,) if inner.unary else given)[1:])
+
+    monkeypatch.setattr(writes.CopySlices, "backward", forgets_to_zero)
+    assert len(wrong_seeds()) > 2
+
+
+def test_views_that_do_not_follow_their_base_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writes, "_recording", lambda mask: turnout.no_grad())
+    assert len(wrong_seeds()) > 2
+
+
+def test_gradients_that_go_to_another_part_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    replay = writes.replay
+
+    def last_link_only(tensor: Tensor, chain: tuple[Any, ...]) -> Tensor:
+        try:
+            made = replay(tensor, chain[-1:])
+            return made if made.shape == replay(tensor, chain).shape else replay(tensor, chain)
+        except RuntimeError:
+            return replay(tensor, chain)
+
+    monkeypatch.setattr(writes, "replay", last_link_only)
+    assert wrong_seeds()
