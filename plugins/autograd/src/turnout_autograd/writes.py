@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import AliasError
 from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
-from turnout.tensors import Tensor, View
+from turnout.tensors import Tensor, View, wrap
 from turnout_autograd import errors
 from turnout_autograd.graph import Hooks, Kept, Node, Output, attach, hooks_of, next_seq, start
 
@@ -232,14 +232,14 @@ class KeptOfView(Kept):
 
 
 def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
-    """A node that does what `inner` does; the outputs that it saved are views of what `slices` made. `rest` is laid out as that."""
-    outputs = [(n, getattr(inner, n, None)) for n in type(inner).__slots__]
-    outputs = [(name, kept) for name, kept in outputs if isinstance(kept, Kept)]
+    """A node that does what `inner` does; what it saved as its output is a view of what `slices` made, of the shape of `rest`."""
+    outputs = {n: kept for n in type(inner).__slots__ if isinstance(kept := getattr(inner, n, None), Kept)}
     if not outputs:
         return inner
     inner = copy(inner)
-    for name, kept in outputs:
-        base = rest.detach()
+    for name, kept in outputs.items():
+        # Not a view of `rest`, which may be inside of a vmap over gradients: what was saved is not.
+        base = wrap(kept.array, kept.device).new_empty_strided(rest.shape, slices.strides, dtype=rest.dtype)
         attach(base, slices, kept.gmask)
         with _recording(kept.gmask):
             setattr(inner, name, KeptOfView(kept, replay(base, slices.chain).node))
