@@ -25,8 +25,8 @@ SAMPLES = 2
 class Run:
     """A sample of a case: its inputs, and the operator as a function of them to a list of results that have gradients."""
 
-    def __init__(self, op: str, args: Any, kwargs: Any) -> None:
-        operator = REGISTRY.find(f"aten::{op}")
+    def __init__(self, op: str, args: Any, kwargs: Any, function: Function | None = None) -> None:
+        operator = function or REGISTRY.find(f"aten::{op}")
         self.call, given = as_function(of_symmetric(operator) if op in SYMMETRIC else operator, args, kwargs)
         self.inputs = [t.detach() for t in given]
         results = self._flat(*given)
@@ -51,11 +51,14 @@ def of_symmetric(operator: Function) -> Function:
     return lambda x, *args, **kwargs: operator((x + x.mH) / 2, *args, **kwargs)
 
 
-def runs_of(case: OperatorCase) -> list[Run]:
+def calls_of(case: OperatorCase) -> list[tuple[Any, Any]]:
     """The smallest samples that have elements and gradients."""
     sized = sorted((sum(t.numel() for t in leaves(call)), i, call) for i, call in enumerate(sample_calls(case)))
-    runs = [Run(case.op, *call) for size, _, call in sized if size]
-    return [run for run in runs if run.outputs][:SAMPLES]
+    return [call for size, _, call in sized if size and Run(case.op, *call).outputs][:SAMPLES]
+
+
+def runs_of(case: OperatorCase) -> list[Run]:
+    return [Run(case.op, *call) for call in calls_of(case)]
 
 
 def random_like(tensors: list[turnout.Tensor], seed: int) -> list[turnout.Tensor]:
@@ -150,7 +153,7 @@ def gradients_by_argnums_and_with_aux(run: Run) -> None:
 @check
 def jacobians_of_both_modes_agree(run: Run) -> None:
     every = tuple(range(len(run.inputs)))
-    function, inputs = in_real_numbers(run)
+    function, inputs = in_real_numbers(run, run.inputs)
     rows, columns = func.jacrev(function, every)(*inputs), func.jacfwd(function, every)(*inputs)
     same(rows, columns)
     tangents = random_like(inputs, 5)
@@ -163,7 +166,7 @@ def jacobians_of_both_modes_agree(run: Run) -> None:
 @check
 def hessian_is_symmetric_and_that_of_the_other_order(run: Run) -> None:
     every = tuple(range(len(run.inputs)))
-    function, inputs = in_real_numbers(run)
+    function, inputs = in_real_numbers(run, run.inputs)
     weights = random_like(function(*inputs), 7)
 
     def number(*xs: turnout.Tensor) -> turnout.Tensor:
@@ -205,15 +208,15 @@ def tangents_of_examples_are_those_of_the_loop(run: Run) -> None:
     same(func.jvp(func.vmap(run), inputs, tuple(columns[len(run.inputs) :]))[1], expected)
 
 
-def in_real_numbers(run: Run) -> tuple[Function, list[turnout.Tensor]]:
+def in_real_numbers(function: Function, inputs: list[turnout.Tensor]) -> tuple[Function, list[turnout.Tensor]]:
     """The function between real tensors: complex ones are their real and imaginary parts, in a last dim."""
-    parts = [x.is_complex() for x in run.inputs]
 
-    def function(*tensors: turnout.Tensor) -> list[turnout.Tensor]:
-        results = run(*[turnout.view_as_complex(t) if p else t for t, p in zip(tensors, parts, strict=True)])
+    def of_parts(*tensors: turnout.Tensor) -> list[turnout.Tensor]:
+        pairs = zip(tensors, inputs, strict=True)
+        results = function(*[turnout.view_as_complex(t) if x.is_complex() else t for t, x in pairs])
         return [turnout.view_as_real(t) if t.is_complex() else t for t in results]
 
-    return function, [turnout.view_as_real(x) if p else x for x, p in zip(run.inputs, parts, strict=True)]
+    return of_parts, [turnout.view_as_real(x) if x.is_complex() else x for x in inputs]
 
 
 # Operators that record, but not where the samples of the table are: for each a reason why some check fails.
@@ -241,6 +244,52 @@ def test_transforms_agree(name: str, case: OperatorCase) -> None:
     assert runs
     for run in runs:
         CHECKS[name](run)
+
+
+def written_through_a_view(case: OperatorCase) -> Function | None:
+    """The operator's in-place method on a view of a copy of its first argument; None where there is no such method."""
+    method = getattr(turnout.Tensor, case.op.partition(".")[0] + "_", None)
+    if method is None:
+        return None
+
+    def call(x: turnout.Tensor, *rest: Any, **named: Any) -> turnout.Tensor:
+        base = x.clone()
+        method(base[...], *rest, **named)
+        return base
+
+    return call
+
+
+def second_derivatives(gradient: Function, inputs: list[turnout.Tensor]) -> Any:
+    function, parts = in_real_numbers(gradient, inputs)
+    return func.jacrev(function)(*parts)
+
+
+WRITTEN = [case for case in DIFFERENTIABLE if written_through_a_view(case) is not None]
+
+
+@pytest.mark.parametrize("case", WRITTEN, ids=str)
+def test_writes_through_views_transform_as_the_functional_operator_does(case: OperatorCase) -> None:
+    for plain, (args, kwargs) in zip(runs_of(case), calls_of(case), strict=True):
+        if (
+            not isinstance(args[0], turnout.Tensor)
+            or plain.outputs[0].shape != args[0].shape
+            or plain.outputs[0].dtype is not args[0].dtype
+        ):
+            continue
+        run = Run(case.op, args, kwargs, written_through_a_view(case))
+        tangents = tuple(random_like(run.inputs, 5))
+        every = tuple(range(len(run.inputs)))
+        found, expected = (
+            [
+                func.jvp(each, tuple(each.inputs), tangents)[1],
+                func.jvp(func.grad(each.number, every), tuple(each.inputs), tangents)[1],
+                second_derivatives(func.grad(each.number, every), each.inputs),
+                func.vmap(func.grad(each.number, every))(*[turnout.stack([x, x * 0.5]) for x in each.inputs]),
+            ]
+            for each in (run, plain)
+        )
+        same(found, expected)
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=str)
