@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from formulas import INPLACE, inplace_of
 
 import turnout
 from operator_cases import CASES, OperatorCase
@@ -33,21 +34,6 @@ def test_second_gradients_are_what_differences_of_the_first_say(case: OperatorCa
         function, given = as_function(op, args, kwargs)
         if given and is_recorded(function(*given)):
             assert autograd.gradgradcheck(function, given)
-
-
-def inplace_of(case: OperatorCase) -> Any:
-    """The in-place variant with the same arguments, or None."""
-    name, _, _overload = case.op.partition(".")
-    functional = REGISTRY.find(f"aten::{case.op}").schema
-    for candidate in REGISTRY.packets["aten"].get(f"{name}_", ()):
-        theirs = [(a.name, str(a.type)) for a in candidate.schema.arguments]
-        if theirs == [(a.name, str(a.type)) for a in functional.arguments]:
-            return candidate
-    return None
-
-
-# A complex tensor does not become real in place.
-INPLACE = [c for c in DIFFERENTIABLE if inplace_of(c) is not None and (c.op != "abs" or "float64" in c.dtypes)]
 
 
 @pytest.mark.parametrize("case", INPLACE, ids=str)
@@ -125,31 +111,3 @@ def test_every_operator_with_a_formula_has_a_case() -> None:
         and op.schema.kind == "functional" and op.qualified_name not in cased
     ]  # fmt: skip
     assert missing == []
-
-
-# ---- the tester tested
-
-
-def test_a_wrong_formula_fails_gradcheck(monkeypatch: pytest.MonkeyPatch) -> None:
-    from turnout_autograd.generated import m as part
-
-    x = turnout.tensor([2.0, 3.0], dtype=turnout.float64).requires_grad_()
-    y = turnout.tensor([5.0, 7.0], dtype=turnout.float64).requires_grad_()
-    monkeypatch.setattr(part.MulBackward0, "backward", lambda node, grad, edges: (grad, grad))
-    with pytest.raises(autograd.GradcheckError) as caught:
-        autograd.gradcheck(lambda a, b: a * b, (x, y))
-    assert str(caught.value).startswith(
-        "gradcheck: the gradient of output 0 with respect to input 0 is wrong\n"
-        "  at        element 0 of the input, 0 of the output\n"
-    )
-    assert not autograd.gradcheck(lambda a, b: a * b, (x, y), raise_exception=False)
-
-
-def test_a_formula_that_cannot_be_differentiated_again_fails_gradgradcheck(monkeypatch: pytest.MonkeyPatch) -> None:
-    from turnout_autograd.generated import e as part
-
-    x = turnout.tensor([2.0, 3.0], dtype=turnout.float64).requires_grad_()
-    right = part.ExpBackward0.backward
-    monkeypatch.setattr(part.ExpBackward0, "backward", lambda node, grad, edges: right(node, grad, edges).detach())
-    assert autograd.gradcheck(lambda a: a.exp() * a, (x,))
-    assert not autograd.gradgradcheck(lambda a: a.exp() * a, (x,), raise_exception=False)

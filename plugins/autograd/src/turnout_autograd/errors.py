@@ -127,16 +127,40 @@ def not_real(tensor: Tensor) -> str:
     )
 
 
+def _output(tensor: Tensor, index: int) -> str:
+    node = getattr(tensor.node, "node", tensor.node)
+    return f"output {index}" if node is None else f"output {index}, made by {node.op_name},"
+
+
 def gradient_shape(gradient: Tensor, tensor: Tensor, index: int) -> str:
-    return f"gradient {index} has shape {list(gradient.shape)}, its output has shape {list(tensor.shape)}"
+    return f"gradient {index} has shape {list(gradient.shape)}, {_output(tensor, index)} has shape {list(tensor.shape)}"
+
+
+def gradient_device(gradient: Tensor, tensor: Tensor, index: int) -> str:
+    return f"gradient {index} is on {gradient.device}, {_output(tensor, index)} is on {tensor.device}"
+
+
+def gradient_type(value: Any, index: int) -> str:
+    return f"gradient {index} must be a tensor or None, not {type(value).__name__}"
+
+
+def not_tensors(name: str, what: str, index: int, value: Any) -> str:
+    return f"{name}: {what} {index} must be a tensor, not {type(value).__name__}"
+
+
+def unused_contradiction() -> str:
+    return "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; leave one out"
 
 
 def gradient_count(given: int, wanted: int) -> str:
     return f"{given} gradients were given for {wanted} outputs"
 
 
-def gradient_kind(gradient: Tensor, tensor: Tensor) -> str:
-    return f"the gradient of a real output ({tensor.dtype.name}) cannot be {gradient.dtype.name}"
+def gradient_kind(gradient: Tensor, tensor: Tensor, index: int) -> str:
+    return (
+        f"gradient {index} is {gradient.dtype.name}, {_output(tensor, index)} is {tensor.dtype.name}: "
+        "both must be complex, or neither"
+    )
 
 
 def unused(index: int) -> str:
@@ -169,6 +193,25 @@ def hook_result(value: Any) -> str:
     return f"a hook must return a tensor or None, not {type(value).__name__}"
 
 
+def hook_changed(given: Tensor, gradient: Tensor) -> str:
+    return (
+        f"a hook returned {tensor_text(given)} on {given.device} for a gradient {tensor_text(gradient)} on {gradient.device}; "
+        "all of these must stay as they are"
+    )
+
+
+def hook_for_none() -> str:
+    return "a hook returned a tensor in the place of a gradient that is None"
+
+
+def node_hook_result(name: str, value: Any) -> str:
+    return f"{name}: a hook of its node must return a tuple or None, not {type(value).__name__}"
+
+
+def node_hook_count(name: str, given: int, wanted: int) -> str:
+    return f"{name}: a hook of its node returned {given} gradients for {wanted}"
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
@@ -177,20 +220,28 @@ def post_hook_not_leaf() -> str:
     return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
 
 
+def post_hook_result(value: Any) -> str:
+    return f"a hook after the accumulation of .grad must return None, not {type(value).__name__}"
+
+
+def formula_count(name: str, arguments: str, given: str, wanted: int) -> str:
+    return f"{name}: its formula for '{arguments}' returned {given}, {wanted} were expected"
+
+
 def function_count(name: str, given: int, wanted: int) -> str:
     return f"{name}.backward returned {given} gradients for {wanted} inputs of forward"
 
 
-def function_extra(name: str, index: int) -> str:
-    return f"{name}.backward returned a gradient for input {index}, which is not a tensor"
+def function_extra(name: str, argument: str) -> str:
+    return f"{name}.backward returned a gradient for {argument}, which is not a tensor"
 
 
-def function_kind(name: str, index: int, value: Any) -> str:
-    return f"{name}.backward returned {type(value).__name__} for input {index}; a tensor or None was expected"
+def function_kind(name: str, argument: str, value: Any) -> str:
+    return f"{name}.backward returned {type(value).__name__} for {argument}; a tensor or None was expected"
 
 
-def function_shape(name: str, index: int, gradient: Sequence[int], tensor: Sequence[int]) -> str:
-    return f"{name}.backward returned a gradient of shape {list(gradient)} for input {index} of shape {list(tensor)}"
+def function_shape(name: str, argument: str, gradient: Sequence[int], tensor: Sequence[int]) -> str:
+    return f"{name}.backward returned a gradient of shape {list(gradient)} for {argument} of shape {list(tensor)}"
 
 
 def function_once(name: str) -> str:
@@ -199,6 +250,33 @@ def function_once(name: str) -> str:
 
 def function_not_input(name: str) -> str:
     return f"{name}: mark_dirty names a tensor that forward did not return"
+
+
+def function_marks(method: str, index: int, value: Any) -> str:
+    return f"{method}: argument {index} must be a tensor, got {type(value).__name__}"
+
+
+def function_flag(method: str, value: Any) -> str:
+    return f"{method}: takes True or False, got {type(value).__name__}"
+
+
+def function_both(name: str) -> str:
+    return f"{name}: defines both backward and vjp, which are two names for one thing"
+
+
+def function_two_rules(name: str) -> str:
+    return f"{name}: has a vmap rule and generate_vmap_rule=True, which says that it has none"
+
+
+def function_complex(name: str, argument: str, gradient: Any, wanted: Any) -> str:
+    return f"{name}.backward returned a {gradient.name} gradient for {argument}, which is {wanted.name}"
+
+
+UNNOTED = "    a time before detect_anomaly"
+
+
+def failed_at(name: str, line: str) -> str:
+    return f"{name}: its backward failed\n  recorded at\n{line.rstrip()}"
 
 
 def nan_found(name: str, index: int, line: str) -> str:
@@ -210,7 +288,7 @@ def resized(name: str) -> str:
 
 
 def function_wrote_view(name: str) -> str:
-    return f"{name}: mark_dirty names a view; write into its base, or clone() it"
+    return f"{name}: mark_dirty names a view, and forward returned more than that; write into its base, or clone() it"
 
 
 def view_left_behind(writer: str, kind: str) -> str:

@@ -149,7 +149,7 @@ def _retained_at(edge: Any, tensor: Tensor) -> Hooks | None:
     if node is None or node.extra is None:
         return None
     kept = node.extra.retained.get(index)
-    return node.extra if kept is not None and kept() is tensor else None  # type: ignore[no-any-return]
+    return node.extra if kept is not None and kept() is tensor else None
 
 
 def _move_retained(old: Any, new: Any, tensor: Tensor) -> None:
@@ -176,24 +176,26 @@ class CopySlices(Node):
     """A write into a view, as the history of its base.
 
     inner    the node of the write itself; None once it was freed
+    label    its name then
     chain    how the view came from the base
     strides  the base's: some of the chain may see memory and not elements
     """
 
-    __slots__ = ("chain", "inner", "strides")
+    __slots__ = ("chain", "inner", "label", "strides")
     chain: tuple[Any, ...]
     inner: Node | None
+    label: str
     strides: tuple[int, ...]
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
-        return "a write into a view" if self.inner is None else self.inner.op_name
+        return self.label if self.inner is None else self.inner.op_name
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradient of the base is `grad` outside the view, and what the write's formula makes of it inside."""
         inner = self.inner
         if inner is None:
-            raise errors.GradientError(errors.freed(self.op_name))
+            raise errors.GradientError(errors.freed(self.label))
         rest = grad.clone()
         if rest.stride() != self.strides:
             rest = grad.new_empty_strided(grad.shape, self.strides).copy_(grad)
@@ -214,6 +216,7 @@ class CopySlices(Node):
     def release(self) -> None:
         if self.inner is not None:
             self.inner.release()
+            self.label = self.inner.op_name
             self.inner = None
 
 

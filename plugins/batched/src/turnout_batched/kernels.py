@@ -247,7 +247,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
                     dims[i] = batched.bdim
         for i in lists:
             if args[i] is not None:
-                values[i], dims[i] = _peeled(args[i], level)
+                values[i], dims[i] = peeled(args[i], level)
         if mutated:
             _check_written(op, mutated, args, level)
         made, bdim = rule(level if with_level else level.size, dims, *values)
@@ -256,7 +256,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
     return call_rule
 
 
-def _peeled(items: Any, level: Level) -> tuple[Any, Any]:
+def peeled(items: Any, level: Level) -> tuple[Any, Any]:
     """A list's values and their batch dims; as it is, and None, when it holds no tensors."""
     values, dims = [], []
     for item in items:

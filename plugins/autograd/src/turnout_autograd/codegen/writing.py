@@ -214,7 +214,12 @@ class Writer:
             lines += [indent + line for line in self._unpack(uses)]
             if uses.mask:
                 lines.append(f"{indent}{MASK} = ({', '.join(f'edges[{i}] is not None' for i in places)},)")
-            lines.append(f"{indent}{', '.join(targets)} = {uses.source}")
+            source = uses.source
+            if len(targets) > 1:
+                source = f"counted(node, {', '.join(formula.arguments)!r}, {source}, {len(targets)})"
+            elif self.listed:
+                source = f"counted(node, {formula.arguments[0]!r}, {source}, len(edges))"
+            lines.append(f"{indent}{', '.join(targets)} = {source}")
             lines += [indent + line for line in self._fitting(formula, places)]
         results = [f"grad_{a}" for a in self.arguments]
         lines.append(f"        return {results[0] if unary or self.listed else ', '.join(results)}")

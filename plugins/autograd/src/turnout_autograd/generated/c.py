@@ -26,7 +26,7 @@ from turnout_autograd.pointwise_formulas import (
     copysign_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -441,7 +441,7 @@ class ConvolutionBackward0(Node):
             stride = node.stride
             transposed = node.transposed
             grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
-            grad_input, grad_weight, grad_bias = aten.convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            grad_input, grad_weight, grad_bias = counted(node, 'input, weight, bias', aten.convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask), 3)
             metas = node.metas
             if metas is not None:
                 if grad_input is not None: grad_input = fit(grad_input, metas[0])
@@ -539,7 +539,7 @@ class CatBackward0(Node):
     def backward(node, grad, edges):
         tensors_shapes = node.tensors_shapes
         dim = node.dim
-        grad_tensors = cat_grad(grad, tensors_shapes, dim)
+        grad_tensors = counted(node, 'tensors', cat_grad(grad, tensors_shapes, dim), len(edges))
         metas = node.metas
         if metas is not None:
             grad_tensors = [fit(g, m) for g, m in zip(grad_tensors, metas)]

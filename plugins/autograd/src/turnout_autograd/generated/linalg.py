@@ -32,7 +32,7 @@ from turnout_autograd.linalg_formulas import (
     svd_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -278,7 +278,7 @@ class LinalgSolveTriangularBackward0(Node):
             unitriangular = node.unitriangular
             upper = node.upper
             grad_input_mask = (edges[0] is not None, edges[1] is not None,)
-            grad_self, grad_B = solve_triangular_grad(grad, self, result, upper, left, unitriangular, grad_input_mask)
+            grad_self, grad_B = counted(node, 'self, B', solve_triangular_grad(grad, self, result, upper, left, unitriangular, grad_input_mask), 2)
             metas = node.metas
             if metas is not None:
                 if grad_self is not None: grad_self = fit(grad_self, metas[0])
@@ -375,7 +375,7 @@ class LinalgSolveExBackward0(Node):
             result = node.result.tensor(node, 'result')
             left = node.left
             grad_input_mask = (edges[0] is not None, edges[1] is not None,)
-            grad_A, grad_B = solve_grad(grad, A, B, result, LU, pivots, left, grad_input_mask)
+            grad_A, grad_B = counted(node, 'A, B', solve_grad(grad, A, B, result, LU, pivots, left, grad_input_mask), 2)
             metas = node.metas
             if metas is not None:
                 if grad_A is not None: grad_A = fit(grad_A, metas[0])
@@ -423,7 +423,7 @@ class LinalgLstsqBackward0(Node):
                 spoiled(node, 'self', self, node.self_version)
             solution = node.solution.tensor(node, 'solution')
             grad_input_mask = (edges[0] is not None, edges[1] is not None,)
-            grad_self, grad_b = lstsq_grad(grads, self, b, solution, grad_input_mask)
+            grad_self, grad_b = counted(node, 'self, b', lstsq_grad(grads, self, b, solution, grad_input_mask), 2)
             metas = node.metas
             if metas is not None:
                 if grad_self is not None: grad_self = fit(grad_self, metas[0])

@@ -22,7 +22,7 @@ from turnout_autograd.layer_formulas import (
     layer_norm_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -268,7 +268,7 @@ class NativeLayerNormBackward0(Node):
             eps = node.eps
             normalized_shape = node.normalized_shape
             grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
-            grad_input, grad_weight, grad_bias = layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask)
+            grad_input, grad_weight, grad_bias = counted(node, 'input, weight, bias', layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask), 3)
             metas = node.metas
             if metas is not None:
                 if grad_input is not None: grad_input = fit(grad_input, metas[0])
@@ -306,7 +306,7 @@ class NativeGroupNormBackward0(Node):
             eps = node.eps
             group = node.group
             grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
-            grad_input, grad_weight, grad_bias = group_norm_grad(grads, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            grad_input, grad_weight, grad_bias = counted(node, 'input, weight, bias', group_norm_grad(grads, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask), 3)
             metas = node.metas
             if metas is not None:
                 if grad_input is not None: grad_input = fit(grad_input, metas[0])

@@ -31,7 +31,7 @@ from turnout_autograd.pointwise_formulas import (
     sinc_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -697,7 +697,7 @@ class ScatterReduceBackward0(Node):
             dim = node.dim
             include_self = node.include_self
             reduce = node.reduce
-            grad_self, grad_src = scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result)
+            grad_self, grad_src = counted(node, 'self, src', scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result), 2)
             metas = node.metas
             if metas is not None:
                 if grad_self is not None: grad_self = fit(grad_self, metas[0])
