@@ -165,6 +165,7 @@ class Program:
         result = Var(name, made.shape, dtype, self._records(mode) and any(v.tracked for v in used))
         if ".contiguous()" in made.text or ".to(" in made.text:  # perhaps the same tensor
             result = replace(x, name=name, shape=made.shape, dtype=dtype)
+            x.memory.twice = True
         self.say(f"{name} = {made.text}", (name,), mode=mode)
         self._d.scope.append(result)
         return result
@@ -274,7 +275,9 @@ class Program:
         d = self._d
         x = self._target("")
         # What is tracked keeps its shape where nothing is recorded: gradients of what was computed before would have the old one.
-        if x is not None and (self._recording or not x.tracked) and (not x.several or d.chance(0.2)):
+        if x is None or x.memory.twice:
+            return
+        if (self._recording or not x.tracked) and (not x.several or d.chance(0.2)):
             text, shape = d.choice(writes.turns(d, x))
             self.say(text, writes=x.name)
             x.shape = shape
@@ -352,8 +355,11 @@ class Program:
         x = self._any()
         if x.tracked and d.chance(0.7):
             return
-        self.say(d.choice([f"{x}.requires_grad_()", f"{x}.requires_grad_(False)", f"{x}.requires_grad = True"]))
-        x.tracked = True
+        kind = d.choice([".requires_grad_()", ".requires_grad_(False)", ".requires_grad = True"])
+        self.say(f"{x}{kind}")
+        if x.dtype != "int64" and "False" not in kind and not x.tracked:
+            x.tracked = x.memory.leaf = True
+            self.starts.append(x.name)
 
     def _clear(self) -> None:
         x = self._start()

@@ -22,11 +22,13 @@ class Memory:
     leaf    it belongs to a leaf that requires a gradient
     saved   some function or write keeps it for its gradient
     hooked  some of it has hooks
+    twice   two variables may be one tensor
     """
 
     leaf: bool = False
     saved: bool = False
     hooked: bool = False
+    twice: bool = False
 
 
 @dataclass
