@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from autograd_programs.draw import Draw, Entry, Made, Several, Shape, Var, a_slice, basic_index, broadcasts, factored, put
+from autograd_programs.draw import (
+    Draw,
+    Entry,
+    Made,
+    Several,
+    Shape,
+    Var,
+    a_slice,
+    basic_index,
+    broadcasts,
+    factored,
+    put,
+)
+
 
 def _select(d: Draw, x: Var) -> Made | None:
     if not x.ndim:
@@ -166,7 +179,7 @@ def _as_strided(d: Draw, x: Var) -> Made | None:
 
 
 def _same(d: Draw, x: Var) -> Made:
-    return Made(f"{x}{d.choice(['[...]', '.view({})'.format(x.shape), '.expand({})'.format(x.shape)])}", x.shape)
+    return Made(f"{x}{d.choice(['[...]', f'.view({x.shape})', f'.expand({x.shape})'])}", x.shape)
 
 
 def _detach(d: Draw, x: Var) -> Made:
