@@ -13,6 +13,7 @@ PIP    := $(PY) -m pip --disable-pip-version-check
 LOCAL  := core $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml tools/*/pyproject.toml))
 PROJECTS := pyproject.toml $(addsuffix /pyproject.toml,$(LOCAL))
 EXTRAS_core := [yaml]
+EXTRAS_plugins/autograd := [svg]
 EXTRAS_plugins/opencl := [pocl]
 EXTRAS_tools/cli := [demo,plot]
 EDITABLE := $(foreach d,$(LOCAL),-e "./$(d)$(EXTRAS_$(d))")

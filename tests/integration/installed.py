@@ -66,3 +66,14 @@ class Environment:
         done = self.run(code, **options)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+
+class Without(Environment):
+    """What the running interpreter has, less one distribution of this repository."""
+
+    def __init__(self, folder: Path, missing: str) -> None:
+        super().__init__(folder)
+        (self.packages() / "outer.pth").unlink()
+        for entry in Path(sysconfig.get_path("purelib")).iterdir():
+            if f"turnout_{missing}" not in entry.name and not (self.packages() / entry.name).exists():
+                (self.packages() / entry.name).symlink_to(entry)

@@ -25,6 +25,13 @@ def broken(tmp_path_factory):
     return environment
 
 
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import turnout\n\ndef f():\n    return turnout.ones(2, requires_grad=True) * 2\n")
+    return path
+
+
 def run(environment, *args, before=""):
     return environment.run(
         f"{before}\nimport sys; sys.argv[1:] = {list(args)!r}\nfrom turnout_cli.main import main; main()"
@@ -64,8 +71,9 @@ def test_doctor_shows_the_traceback_of_a_plugin_that_raised_when_asked(broken):
     assert "Traceback (most recent call last):" in done.stdout
 
 
-def test_the_other_commands_work_beside_broken_plugins(broken):
+def test_the_other_commands_work_beside_broken_plugins(broken, program):
     for args in (
+        ("graph", f"{program}:f"),
         ("table", "add"),
         ("explain", "mul", "float32[2]", "2"),
         ("coverage", "add"),
@@ -84,7 +92,7 @@ def test_commands_about_kernels_say_which_plugins_are_left_out(broken):
     assert line.endswith(": broken, `turnout doctor` says why")
 
 
-def test_a_configuration_that_cannot_be_read_is_shown_and_does_not_stop_doctor(broken):
+def test_a_configuration_that_cannot_be_read_is_shown_and_does_not_stop_doctor(broken, program):
     setting = "import os; os.environ['TURNOUT_STRICT'] = 'maybe'"
     done = run(broken, "doctor", before=setting)
     assert done.returncode == 1
@@ -93,7 +101,7 @@ def test_a_configuration_that_cannot_be_read_is_shown_and_does_not_stop_doctor(b
     done = run(broken, "plugins", before=setting)
     assert done.returncode == 0
     assert "'maybe'" in done.stderr
-    for args in (("config",), ("table", "add"), ("lock",)):
+    for args in (("config",), ("table", "add"), ("lock",), ("graph", f"{program}:f")):
         done = run(broken, *args, before=setting)
         assert done.returncode == 1
         assert done.stderr.startswith("turnout: ")

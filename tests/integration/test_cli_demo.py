@@ -26,10 +26,25 @@ def found(tmp_path_factory):
 
 
 def test_the_classifier_reaches_96_percent_on_digits_it_has_not_seen(found):
+    assert found["model"] == "mlp"
     assert found["accuracy"] >= 0.96
     assert found["training_images"] + found["held_out_images"] == 1797
     assert found["losses"][-1] < 0.05 < found["losses"][0]
     assert sum(map(sum, found["confusion"])) == found["held_out_images"]
+
+
+def test_the_convolutional_network_reaches_97_percent_and_is_counted_and_explained():
+    done = run("--json", "--model", "cnn")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["model"], found["epochs"], found["parameters"]) == ("cnn", 15, 6090)
+    assert found["accuracy"] >= 0.97
+    assert found["losses"][-1] < 0.05 < found["losses"][0]
+    assert {(row["key"], row["kernel"]): row["calls"] for row in found["calls"]}["AutogradCPU", "conv2d"] == 2
+    assert found["explained"] == "turnout.convolution(images, weight, bias, ...)"
+    assert found["explanation"].startswith("aten::convolution(")
+    assert "\n-> AutogradCPU" in found["explanation"]
+    assert "\n-> CPU " in found["explanation"]
 
 
 def test_one_step_is_counted_by_key_and_kernel(found):
@@ -54,6 +69,13 @@ def test_mixed_precision_learns_as_well_and_is_explained():
     assert ("AutocastCPU", "autocast to float32") in {(row["key"], row["kernel"]) for row in found["calls"]}
 
 
+def test_the_convolutional_network_learns_as_well_in_mixed_precision():
+    found = json.loads(run("--json", "--model", "cnn", "--amp", "bf16", "--epochs", "10").stdout)
+    assert found["amp"] == "bfloat16"
+    assert found["accuracy"] >= 0.97
+    assert "\n-> AutocastCPU  autocast to lower precision" in found["explanation"]
+
+
 def test_float16_is_trained_with_a_scaler():
     found = json.loads(run("--json", "--amp", "fp16", "--epochs", "10").stdout)
     assert found["amp"] == "float16"
@@ -70,17 +92,24 @@ def test_a_device_with_its_own_memory_learns_as_well_and_asks_the_host_for_nothi
     assert found["hosted"] == []
 
 
+def test_a_device_with_its_own_memory_trains_the_convolutional_network(need_device):
+    need_device("opencl")
+    found = json.loads(run("--json", "--device", "opencl", "--model", "cnn", "--epochs", "10").stdout)
+    assert found["device"] == "opencl:0"
+    assert found["accuracy"] >= 0.97
+
+
 def test_what_ran_on_the_host_is_counted_and_shown(need_device, monkeypatch):
     need_device("opencl")
     from turnout_cli import digits
 
-    plain = digits.Classifier.__call__
+    plain = digits.Perceptron.__call__
 
     def with_a_detour(self, images):
         images.to(turnout.complex64).exp()
         return plain(self, images)
 
-    monkeypatch.setattr(digits.Classifier, "__call__", with_a_detour)
+    monkeypatch.setattr(digits.Perceptron, "__call__", with_a_detour)
     text = run("--device", "opencl", "--epochs", "1").stdout
     assert "what had no kernel there, and ran on another device and was copied back" in text
     assert "aten::exp.out  opencl  cpu" in text

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sysconfig
 from pathlib import Path
 
 import pytest
-from installed import Environment
+from installed import Environment, Without
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the environments are made of symbolic links")
 
@@ -60,17 +59,6 @@ ENTERED = {
     "opencl": "try: turnout.ones(2, device='opencl')\nexcept turnout.errors.PluginError: pass",
     "cuda": "try: turnout.ones(2, device='cuda')\nexcept turnout.errors.PluginError: pass",
 }
-
-
-class Without(Environment):
-    """What the running interpreter has, less one distribution of this repository."""
-
-    def __init__(self, folder: Path, missing: str) -> None:
-        super().__init__(folder)
-        (self.packages() / "outer.pth").unlink()
-        for entry in Path(sysconfig.get_path("purelib")).iterdir():
-            if f"turnout_{missing}" not in entry.name and not (self.packages() / entry.name).exists():
-                (self.packages() / entry.name).symlink_to(entry)
 
 
 @pytest.fixture(params=sorted(ASKED))

@@ -5,16 +5,18 @@ While it is on, kernels are specialised anew with a wrapper that notes the line;
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable
 from functools import wraps
+from types import FrameType
 from typing import Any
 
 from turnout.registry import REGISTRY, tensors_in
 from turnout_autograd.engine import ANOMALY
 from turnout_autograd.graph import Output, hooks_of
 
-_SHOWN = 6
+_SHOWN = 6  # lines of a stack
 
 
 class detect_anomaly:
@@ -50,7 +52,20 @@ def noting(fn: Callable[..., Any]) -> Callable[..., Any]:
             node = tensor.node if tensor.gmask else None
             node = node.node if isinstance(node, Output) else node
             if node is not None and hasattr(node, "edges") and not hooks_of(node).line:
-                hooks_of(node).line = "".join(traceback.format_stack(limit=_SHOWN + 3)[:-2])
+                hooks_of(node).line = forward_lines()
         return result
 
     return note_line
+
+
+def forward_lines() -> str:
+    """The stack of the call that is running, innermost last and without Turnout's own frames there, as a traceback shows it."""
+    innermost = frame = sys._getframe(1)
+    while frame.f_back is not None and _is_own(frame):
+        frame = frame.f_back
+    return "".join(traceback.format_stack(innermost if _is_own(frame) else frame, limit=_SHOWN))
+
+
+def _is_own(frame: FrameType) -> bool:
+    package = frame.f_globals.get("__name__", "").partition(".")[0]
+    return package == "turnout" or package.startswith("turnout_")

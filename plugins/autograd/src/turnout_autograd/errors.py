@@ -17,6 +17,10 @@ class GradientError(TurnoutError, RuntimeError):
     """A gradient that cannot be computed."""
 
 
+class DrawingError(TurnoutError, RuntimeError):
+    """A drawing that cannot be made."""
+
+
 def tensor_text(tensor: Tensor) -> str:
     return f"{tensor.dtype.name} {list(tensor.shape)}"
 
@@ -294,3 +298,38 @@ def backward_inside_vmap() -> str:
         "backward: not possible on tensors inside vmap, where .grad would be shared by all examples\n"
         "  to fix  use turnout.func.grad or vjp inside the mapped function, or this outside of vmap"
     )
+
+
+def graph_format(given: object, formats: Sequence[str]) -> str:
+    return f"graph: the format is {' or '.join(map(repr, formats))}, not {given!r}"
+
+
+def graph_limit(given: object) -> str:
+    return f"graph: the limit is a number of boxes, at least 1, not {given!r}"
+
+
+def graph_of_nothing() -> str:
+    return "graph: there is no output to start from"
+
+
+def graph_not_tensor(what: str, given: object) -> str:
+    return f"graph: {what} is of type {type(given).__name__}, not a tensor"
+
+
+def graph_untracked(index: int) -> str:
+    return (
+        f"graph: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
+        "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
+    )
+
+
+def svg_missing() -> str:
+    return (
+        'graph: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing"
+    )
+
+
+def svg_failed(said: str) -> str:
+    last = said.strip().splitlines()[-1:] or ["it did not say why"]
+    return f"graph: Graphviz could not lay out the drawing: {last[0]}"

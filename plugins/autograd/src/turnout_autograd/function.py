@@ -17,8 +17,8 @@ from turnout.registry import find_operator
 from turnout.state import GRAD, LEVELS
 from turnout.tensors import Tensor, View
 from turnout_autograd import errors
-from turnout_autograd.engine import recording
-from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
+from turnout_autograd.engine import ANOMALY, recording
+from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, hooks_of, start
 from turnout_autograd.writes import admit, refresh
 
 _BATCHED = KEYS.bit("Batched")
@@ -102,6 +102,10 @@ class FunctionNode(Node):
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What forward saved."""
         return self.ctx.saved_tensors
+
+    def saved(self) -> Any:
+        """The same unchecked: FREED, or for each tensor None, a `Kept`, or (tensor, version)."""
+        return self.ctx._saved
 
     def backward(self, grads: Any, edges: tuple[Any, ...]) -> list[Any]:
         given = list(grads)
@@ -202,6 +206,10 @@ class Function:
         node.function = cls
         node.ctx = ctx
         node.inputs = metas
+        if ANOMALY.depth:
+            from turnout_autograd.anomaly import forward_lines
+
+            hooks_of(node).line = forward_lines()
         made = _attach_outputs(cls, node, ctx, args, outputs, tracked)
         _save(ctx, node, outputs, made, tracked)
         if not isinstance(output, (tuple, list)):

@@ -11,7 +11,7 @@ from turnout.tensors import Tensor
 from turnout_autograd import errors
 from turnout_autograd.anomaly import detect_anomaly, set_detect_anomaly
 from turnout_autograd.calls import backward, grad
-from turnout_autograd.errors import GradientError
+from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of
 from turnout_autograd.leaves import HOOKS, POST_HOOKS
@@ -21,11 +21,15 @@ from turnout_autograd.writes import current_node, refresh
 
 
 def __getattr__(name: str) -> Any:
-    """`functional`, which few programs need, is imported when it is."""
+    """`functional` and `graph`, which few programs need, are imported when they are."""
     if name == "functional":
         from turnout_autograd import functional
 
         return functional
+    if name == "graph":
+        from turnout_autograd.drawing import graph
+
+        return graph
     raise AttributeError(name)
 
 
@@ -72,7 +76,7 @@ def retain_grad(tensor: Tensor) -> None:
 
 
 __all__ = [
-    "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node", "detect_anomaly",
-    "enter", "grad", "gradcheck", "gradgradcheck", "leave", "new_level", "once_differentiable", "pull", "refresh",
-    "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "set_detect_anomaly",
+    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node",
+    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "leave", "new_level", "once_differentiable", "pull",
+    "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "set_detect_anomaly",
 ]  # fmt: skip

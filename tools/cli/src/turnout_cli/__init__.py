@@ -1,7 +1,7 @@
 """The command turnout.
 
 `main` holds the group and what every command shares: short errors, `--json`, `--traceback`. One module per kind of
-question: `environment` (plugins, doctor, config), `operators` (table, explain), `coverage`, `slots` (lock, diff), `demo`
-with `digits` (the model) and `plot`. Beside these: `activation` (every usable plugin registers its kernels),
+question: `environment` (plugins, doctor, config), `operators` (table, explain), `coverage`, `graph`, `slots` (lock, diff),
+`demo` with `digits` (the models) and `plot`. Beside these: `activation` (every usable plugin registers its kernels),
 `arguments` (reads `float32[2,3]:grad`), `output`.
 """

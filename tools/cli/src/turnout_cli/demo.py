@@ -1,4 +1,4 @@
-"""`demo`: trains the classifier of `digits`, and lets the dispatcher explain what ran."""
+"""`demo`: trains a classifier of `digits`, and lets the dispatcher explain what ran."""
 
 from __future__ import annotations
 
@@ -15,16 +15,22 @@ from turnout_cli.output import console, print_json, print_lines, print_table
 if TYPE_CHECKING:
     from turnout_cli.digits import Classifier, Digits
 
-HIDDEN = 128
 PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
 
 
 @click.command
 @click.option(
+    "--model",
+    type=click.Choice(["mlp", "cnn"]),
+    default="mlp",
+    show_default=True,
+    help="One hidden layer, or two convolutions and a linear layer.",
+)
+@click.option(
     "--device", default=None, help="Where to train, such as cpu or cuda:0; the configured default if left out."
 )
 @click.option(
-    "--epochs", default=40, show_default=True, type=click.IntRange(min=1), help="Passes over the training images."
+    "--epochs", type=click.IntRange(min=1), help="Passes over the training images; what the model needs if left out."
 )
 @click.option(
     "--seed", default=0, show_default=True, help="Of the split, the initial weights and the order of batches."
@@ -34,12 +40,14 @@ PRECISIONS = {"bf16": "bfloat16", "fp16": "float16"}
     "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw loss and confusion matrix into this file."
 )
 @facts
-def demo(device: str | None, epochs: int, seed: int, amp: str | None, plot: Path | None, as_json: bool) -> None:
+def demo(
+    model: str, device: str | None, epochs: int | None, seed: int, amp: str | None, plot: Path | None, as_json: bool
+) -> None:
     """Train a classifier for handwritten digits, then show what the dispatcher did."""
     _need("sklearn", "scikit-learn", "demo")
     if plot is not None:
         _need("matplotlib", "matplotlib", "plot")
-    found = train(device or _default_device(), epochs, seed, PRECISIONS.get(amp or ""), quiet=as_json)
+    found = train(model, device or _default_device(), epochs, seed, PRECISIONS.get(amp or ""), quiet=as_json)
     if plot is not None:
         from turnout_cli.plot import draw
 
@@ -64,8 +72,14 @@ def _default_device() -> str:
     return str(default_device())
 
 
-def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet: bool = False) -> dict[str, Any]:
-    """Train and test; everything that the demo prints, as data. `amp` names the lower precision of the forwards."""
+def train(
+    name: str, device: str, epochs: int | None, seed: int, amp: str | None = None, *, quiet: bool = False
+) -> dict[str, Any]:
+    """Train and test the model of that name; everything that the demo prints, as data.
+
+    epochs  None for the model's own number
+    amp     the lower precision of the forwards
+    """
     import turnout
     from turnout import hosting
     from turnout.dtypes import dtype_named
@@ -74,8 +88,9 @@ def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet:
     before = hosting.calls()
     generator = turnout.Generator(device).manual_seed(seed)
     data = digits.load(device, generator)
-    model = digits.Classifier(HIDDEN, device, generator, None if amp is None else dtype_named(amp))
-    optimiser = digits.Momentum(model.parameters, digits.LEARNING_RATE)
+    model = digits.MODELS[name](device, generator, None if amp is None else dtype_named(amp))
+    epochs = epochs or model.epochs
+    optimiser = digits.Momentum(model.parameters, model.rate)
     scaler = turnout.amp.GradScaler(device) if amp == "float16" else None
     losses: list[float] = []
     seconds: list[float] = []
@@ -98,7 +113,9 @@ def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet:
         )  # operators resolve anew in a trace: that is not what a step costs
         with turnout.trace_dispatch() as log:
             digits.train_step(model, optimiser, *batch, scaler)
+    explained, explanation = model.explain(data.images)
     return {
+        "model": name,
         "device": str(data.images.device),
         "amp": amp,
         "seed": seed,
@@ -121,7 +138,8 @@ def train(device: str, epochs: int, seed: int, amp: str | None = None, *, quiet:
             for (op, called, ran), n in hosting.calls().items()
             if n > before.get((op, called, ran), 0)
         ],
-        "explanation": _explanation(model, data),
+        "explained": explained,
+        "explanation": explanation,
     }
 
 
@@ -149,13 +167,6 @@ def _confusion(model: Classifier, data: Digits) -> list[list[int]]:
     return matrix
 
 
-def _explanation(model: Classifier, data: Digits) -> str:
-    import turnout
-
-    with model.precision():
-        return str(turnout.explain(turnout.addmm, model.bias1, data.images, model.weight1.t()))
-
-
 def _print(found: dict[str, Any]) -> None:
     rows = [(c["key"], c["kernel"], c["calls"], f"{c['microseconds']:.0f}") for c in found["calls"]]
     print_lines("what ran in one step, by key and kernel")
@@ -166,9 +177,7 @@ def _print(found: dict[str, Any]) -> None:
             ("operator", "on", "ran on", "calls"),
             [(h["operator"], h["device"], h["host"], h["calls"]) for h in found["hosted"]],
         )
-    print_lines(
-        "", "why turnout.addmm(bias, images, weight.t()) runs what it runs", *_indented(found["explanation"]), ""
-    )
+    print_lines("", f"why {found['explained']} runs what it runs", *_indented(found["explanation"]), "")
     first, last = found["losses"][0], found["losses"][-1]
     print_lines(
         f"accuracy       {100 * found['accuracy']:.2f} % of {found['held_out_images']} held-out digits",

@@ -1,4 +1,4 @@
-"""A classifier for handwritten digits in Turnout's operators only: two layers, cross entropy, SGD with momentum.
+"""Classifiers for handwritten digits in Turnout's operators only: two networks, cross entropy, SGD with momentum.
 
 The data are the 1,797 images of 8 x 8 pixels that scikit-learn ships (UCI, "Optical Recognition of Handwritten
 Digits"). Everything random comes from one generator, so that a seed gives the same result on every run.
@@ -15,11 +15,11 @@ import turnout
 from turnout import Tensor
 from turnout.nn import functional
 
-PIXELS = 64
+SIDE = 8
+PIXELS = SIDE * SIDE
 CLASSES = 10
 BATCH = 64
 HELD_OUT = 360
-LEARNING_RATE = 0.2
 MOMENTUM = 0.9
 
 
@@ -46,38 +46,99 @@ def load(device: str, generator: turnout.Generator) -> Digits:
 
 
 class Classifier:
-    """64 -> hidden -> 10 with a rectifier between; the parameters are plain tensors that require gradients.
+    """What the networks have in common: parameters, which are plain tensors that require gradients, and how forwards are run.
 
-    `amp` is the lower precision of its `precision` context, None for none.
+    amp     the lower precision of its `precision` context, None for none
+    epochs  how many it needs
+    rate    the learning rate that suits it
     """
 
-    def __init__(
-        self, hidden: int, device: str, generator: turnout.Generator, amp: turnout.DType | None = None
-    ) -> None:
+    epochs: int
+    rate: float
+
+    def __init__(self, device: str, generator: turnout.Generator, amp: turnout.DType | None = None) -> None:
         self.amp = amp
+        self.device = turnout.device(device)
+        self.generator = generator
+        self.parameters: list[Tensor] = []
+        self.build()
 
-        def uniform(outputs: int, inputs: int) -> Tensor:
-            bound = math.sqrt(6 / inputs)  # keeps the variance through a rectifier (He et al. 2015)
-            values = turnout.rand((outputs, inputs), generator=generator, device=device)
-            return values.mul_(2 * bound).sub_(bound).requires_grad_()
+    def build(self) -> None:
+        """Make the parameters."""
+        raise NotImplementedError
 
-        self.weight1 = uniform(hidden, PIXELS)
-        self.bias1 = turnout.zeros(hidden, device=device).requires_grad_()
-        self.weight2 = uniform(CLASSES, hidden)
-        self.bias2 = turnout.zeros(CLASSES, device=device).requires_grad_()
+    def __call__(self, images: Tensor) -> Tensor:
+        """Logits [n, 10] of images [n, 64]."""
+        raise NotImplementedError
 
-    @property
-    def parameters(self) -> list[Tensor]:
-        return [self.weight1, self.bias1, self.weight2, self.bias2]
+    def explain(self, images: Tensor) -> tuple[str, str]:
+        """A call of the first layer as source text, and why what runs there does."""
+        raise NotImplementedError
+
+    def layer(self, *shape: int) -> tuple[Tensor, Tensor]:
+        """A weight [outputs, ...] and the bias [outputs] that goes with it, now parameters."""
+        bound = math.sqrt(6 / math.prod(shape[1:]))  # keeps the variance through a rectifier (He et al. 2015)
+        weight = turnout.rand(shape, generator=self.generator, device=self.device).mul_(2 * bound).sub_(bound)
+        bias = turnout.zeros(shape[0], device=self.device)
+        self.parameters += [weight.requires_grad_(), bias.requires_grad_()]
+        return weight, bias
 
     def precision(self) -> turnout.autocast:
         """The context of a forward: mixed precision where it was asked for."""
-        return turnout.autocast(self.weight1.device.type, self.amp, enabled=self.amp is not None)
+        return turnout.autocast(self.device.type, self.amp, enabled=self.amp is not None)
+
+
+class Perceptron(Classifier):
+    """64 -> 128 -> 10 with a rectifier between."""
+
+    epochs = 40
+    rate = 0.2
+
+    def build(self) -> None:
+        self.weight1, self.bias1 = self.layer(128, PIXELS)
+        self.weight2, self.bias2 = self.layer(CLASSES, 128)
 
     def __call__(self, images: Tensor) -> Tensor:
-        """Logits [n, 10]."""
-        hidden = turnout.relu(functional.linear(images, self.weight1, self.bias1))
+        hidden = functional.relu(functional.linear(images, self.weight1, self.bias1))
         return functional.linear(hidden, self.weight2, self.bias2)
+
+    def explain(self, images: Tensor) -> tuple[str, str]:
+        with self.precision():
+            explained = turnout.explain(turnout.addmm, self.bias1, images, self.weight1.t())
+        return "turnout.addmm(bias, images, weight.t())", str(explained)
+
+
+class Convolutional(Classifier):
+    """Two convolutions of 3 x 3, to 16 and 32 channels, each with a rectifier and the maximum of 2 x 2; then 128 -> 10."""
+
+    epochs = 15
+    rate = 0.05
+
+    def build(self) -> None:
+        self.weight1, self.bias1 = self.layer(16, 1, 3, 3)
+        self.weight2, self.bias2 = self.layer(32, 16, 3, 3)
+        self.weight3, self.bias3 = self.layer(CLASSES, 32 * (SIDE // 4) ** 2)
+
+    def __call__(self, images: Tensor) -> Tensor:
+        planes = images.view(-1, 1, SIDE, SIDE)
+        for weight, bias in ((self.weight1, self.bias1), (self.weight2, self.bias2)):
+            planes = functional.relu(functional.conv2d(planes, weight, bias, padding=1))
+            planes = functional.max_pool2d(planes, 2)
+        return functional.linear(planes.flatten(1), self.weight3, self.bias3)
+
+    def explain(self, images: Tensor) -> tuple[str, str]:
+        planes = images.view(-1, 1, SIDE, SIDE)
+        tensors = planes, self.weight1, self.bias1
+        if self.amp is None:  # not conv2d, which only calls this
+            explained = turnout.explain(turnout.convolution, *tensors, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+            return "turnout.convolution(images, weight, bias, ...)", str(explained)
+        with self.precision():  # which is about conv2d
+            return "turnout.conv2d(images, weight, bias, padding=1)", str(
+                turnout.explain(turnout.conv2d, *tensors, padding=1)
+            )
+
+
+MODELS: dict[str, type[Classifier]] = {"mlp": Perceptron, "cnn": Convolutional}
 
 
 class Momentum:

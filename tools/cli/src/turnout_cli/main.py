@@ -20,6 +20,7 @@ COMMANDS = {
     "table": "turnout_cli.operators",
     "explain": "turnout_cli.operators",
     "coverage": "turnout_cli.coverage",
+    "graph": "turnout_cli.graph",
     "lock": "turnout_cli.slots",
     "diff": "turnout_cli.slots",
     "demo": "turnout_cli.demo",
