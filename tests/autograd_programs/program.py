@@ -32,7 +32,7 @@ class Program:
         for x in list(d.scope):
             if x.tracked or d.chance(0.5):
                 _copy(s, x)
-        kinds = [(28, _view), (28, _write), (18, _function), (4, _several), (3, _turn)] + TAPE * (not smooth)
+        kinds = [(28, _view), (45, _write), (18, _function), (4, _several), (3, _turn)] + TAPE * (not smooth)
         weights, makers = zip(*kinds, strict=True)
         while len(s.done) < steps:
             d.used.clear()

@@ -270,7 +270,9 @@ def test_a_tracked_view_of_what_became_a_leaf_is_refused(x):
     y = x * 1
     part = y[1:]
     y.detach_()
-    assert refused(lambda: part.mul_(2)).startswith("aten::mul_.Scalar: self is a view of a leaf that requires a gradient")
+    assert refused(lambda: part.mul_(2)).startswith(
+        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient"
+    )
 
 
 def test_only_a_leaf_can_be_made_to_require_a_gradient(x):

@@ -149,7 +149,7 @@ def _retained_at(edge: Any, tensor: Tensor) -> Hooks | None:
     if node is None or node.extra is None:
         return None
     kept = node.extra.retained.get(index)
-    return node.extra if kept is not None and kept() is tensor else None  # type: ignore[no-any-return]
+    return node.extra if kept is not None and kept() is tensor else None
 
 
 def _move_retained(old: Any, new: Any, tensor: Tensor) -> None:
@@ -232,13 +232,12 @@ class KeptOfView(Kept):
 
 
 def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
-    """A node that does what `inner` does; the outputs that it saved are views of what `slices` made. `rest` is laid out as that."""
-    outputs = [(n, getattr(inner, n, None)) for n in type(inner).__slots__]
-    outputs = [(name, kept) for name, kept in outputs if isinstance(kept, Kept)]
+    """A node that does what `inner` does; what it saved as its output is a view of what `slices` made, laid out as `rest` is."""
+    outputs = {n: kept for n in type(inner).__slots__ if isinstance(kept := getattr(inner, n, None), Kept)}
     if not outputs:
         return inner
     inner = copy(inner)
-    for name, kept in outputs:
+    for name, kept in outputs.items():
         base = rest.detach()
         attach(base, slices, kept.gmask)
         with _recording(kept.gmask):
