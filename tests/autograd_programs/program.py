@@ -54,7 +54,7 @@ def _kinds(d: Draw) -> list[tuple[str, bool]]:
     """Of each leaf, the dtype, and whether it requires a gradient."""
     kinds = [("float64", True), ("float64", True), ("float64", False)]
     if not d.smooth:
-        kinds += [("float32", d.chance(0.7))] * d.chance(0.15) + [("complex128", d.chance(0.7))] * d.chance(0.15)
+        kinds += [("float32", d.chance(0.7))] * d.chance(0.15) + [("complex128", d.chance(0.7))] * d.chance(0.2)
         kinds += [("int64", False)] * d.chance(0.2)
     return kinds
 
@@ -90,7 +90,7 @@ def _view(s: Steps) -> None:
     d, x = s.draw, s.any()
     kind = d.choice(sorted(views.VIEWS))
     made = None if kind == "detach" and d.smooth else views.VIEWS[kind](d, x)
-    if made is None:
+    if made is None or (made.dtype == "complex128" and d.smooth):
         return
     # Views of tracked bases that are made where nothing is recorded are of little use to anyone.
     mode = s.mode(("no_grad", "enable_grad"), 0.03 if x.tracked else 0.1)
@@ -98,7 +98,8 @@ def _view(s: Steps) -> None:
     s.say(f"{name} = {made.text}", (name,), mode=mode)
     shares = kind != "detach"
     hidden = x.unrecorded or not s.records(mode)
-    d.scope.append(Var(name, made.shape, x.dtype, x.tracked and shares, shares, x.several, hidden, memory=x.memory))
+    dtype = made.dtype or x.dtype
+    d.scope.append(Var(name, made.shape, dtype, x.tracked and shares, shares, x.several, hidden, memory=x.memory))
 
 
 def _several(s: Steps) -> None:
