@@ -23,12 +23,14 @@ class Memory:
     saved   some function or write keeps it for its gradient
     hooked  some of it has hooks
     twice   two variables may be one tensor
+    parts   some variables have parts of the complex numbers of others
     """
 
     leaf: bool = False
     saved: bool = False
     hooked: bool = False
     twice: bool = False
+    parts: bool = False
 
 
 @dataclass

@@ -99,6 +99,7 @@ def _view(s: Steps) -> None:
     shares = kind != "detach"
     hidden = x.unrecorded or not s.records(mode)
     dtype = made.dtype or x.dtype
+    x.memory.parts |= bool(made.dtype)
     d.scope.append(Var(name, made.shape, dtype, x.tracked and shares, shares, x.several, hidden, memory=x.memory))
 
 
@@ -157,7 +158,14 @@ def _function(s: Steps) -> None:
 def _turn(s: Steps) -> None:
     d, x = s.draw, s.target("")
     # What is tracked keeps its shape where nothing is recorded: gradients of what was computed before have the old one.
-    if x is None or x.memory.twice or (x.tracked and not s.recording) or (x.several and d.chance(0.8)):
+    # And PyTorch loses the in-place views of complex numbers made of parts, or of parts, when it follows their base.
+    if (
+        x is None
+        or x.memory.twice
+        or x.memory.parts
+        or (x.tracked and not s.recording)
+        or (x.several and d.chance(0.8))
+    ):
         return
     text, shape = d.choice(writes.turns(d, x))
     s.say(text, writes=x.name)

@@ -254,8 +254,13 @@ def writes_what_it_reads(step: Step, theirs: Side) -> bool:
 
 
 def elements(x: Any) -> set[int]:
-    """The addresses of a tensor's elements."""
-    return {x.data_ptr() + x.element_size() * place for place in places(x)}
+    """The addresses of a tensor's elements, of both parts of complex ones."""
+    size = x.element_size()
+    return {
+        x.data_ptr() + size * place + part
+        for place in places(x)
+        for part in ((0, size // 2) if x.is_complex() else (0,))
+    }
 
 
 # ----

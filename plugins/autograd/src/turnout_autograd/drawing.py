@@ -243,6 +243,9 @@ def _line_row(stack: str) -> list[str]:
 def _saved(node: Node) -> Iterator[tuple[str, Any, Any]]:
     """Name, value and version of what a node saved; the version is None for what has none."""
     if isinstance(node, CopySlices):
+        if node.inner is None:
+            yield "write", FREED, None
+            return
         node = node.inner
     if isinstance(node, FunctionNode):
         kept = node.saved()
