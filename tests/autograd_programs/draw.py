@@ -24,6 +24,7 @@ class Memory:
     hooked  some of it has hooks
     twice   two variables may be one tensor
     parts   some variables have parts of the complex numbers of others
+    cut     it was detached
     """
 
     leaf: bool = False
@@ -31,6 +32,7 @@ class Memory:
     hooked: bool = False
     twice: bool = False
     parts: bool = False
+    cut: bool = False
 
 
 @dataclass

@@ -69,9 +69,13 @@ def _grad(s: Steps) -> None:
 
 def _detach(s: Steps) -> None:
     x = s.any()
-    # PyTorch refuses gradients that need what was detached in place since.
-    if not x.memory.saved and not (x.memory.leaf and s.draw.chance(0.8)):
-        s.say(f"{x}.detach_()")
+    # PyTorch refuses gradients that need what was detached in place since. Hooks on it go on to what it is then, and where its
+    # views have a history that leads nowhere, those of parts have none.
+    memory = x.memory
+    if memory.saved or memory.hooked or memory.parts or (memory.leaf and s.draw.chance(0.8)):
+        return
+    s.say(f"{x}.detach_()")
+    memory.cut = True
 
 
 def _require(s: Steps) -> None:

@@ -180,6 +180,8 @@ def _as_strided(d: Draw, x: Var) -> Made | None:
 
 def _parts(d: Draw, x: Var) -> Made | None:
     """Parts of complex numbers, and complex numbers of parts."""
+    if x.memory.cut:
+        return None
     if x.dtype == "complex128":
         if d.chance(0.4) and x.ndim < 3:
             return Made(f"t.view_as_real({x})", (*x.shape, 2), "float64")

@@ -309,6 +309,21 @@ def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
     )
 
 
+def test_a_result_that_is_a_view_of_something_of_its_own_may_be_written_and_detached(x):
+    table = turnout.arange(6, dtype=turnout.float64).view((3, 2))
+    with turnout.no_grad():
+        rows = turnout.ops.aten.embedding(table, turnout.tensor([2, 0, 2]))
+    assert rows._base is not None
+    rows[:, 0].mul_(x)
+    assert gradient(rows * rows, x) == [32.0, 0.0, 96.0]
+    with turnout.no_grad():
+        rows = turnout.ops.aten.embedding(table, turnout.tensor([2, 0, 2]))
+    assert gradient(rows.add_(x.unsqueeze(1)), x) == [2.0, 2.0, 2.0]
+    turned = turnout.roll(x, 1)
+    assert turned._base is not None
+    assert not turned.detach_().requires_grad
+
+
 def test_one_of_several_views_cannot_follow_its_base(x):
     base = turnout.zeros(3, dtype=turnout.float64)
     view = base.unbind(0)[0]

@@ -66,8 +66,9 @@ def test_detach_forgets_the_history_in_place() -> None:
     assert y.detach_() is y
     assert y.is_leaf
     assert not y.requires_grad
+    base = leaf() * 2
     with pytest.raises(AliasError) as caught:
-        (leaf() * 2)[0].detach_()
+        base[0].detach_()
     assert str(caught.value) == (
         "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
     )

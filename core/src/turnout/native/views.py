@@ -212,7 +212,7 @@ def view_as_complex(ks: int, self: Tensor) -> Tensor:
     made = pointwise.view_as_complex(self)
     *strides, last = self.device.backend.strides(self.array)
     offset = self.storage_offset()
-    if last != 1 or offset % 2 or any(s % 2 for s in strides):
+    if last != 1 or offset % 2 or any(s % 2 for s, n in zip(strides, made.shape, strict=True) if n > 1):
         raise ShapeError(
             "view_as_complex: the last stride must be 1, the offset and the other strides even, got strides "
             f"{[*strides, last]} and offset {offset}; make the tensor contiguous"
