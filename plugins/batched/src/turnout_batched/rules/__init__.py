@@ -91,6 +91,8 @@ RULES: dict[str, Any] = {
     # views and copies
     "view": views.resized,
     "view.dtype": views.of_dtype,
+    "view_as_real": views.with_last_dim,
+    "view_as_complex": views.trailing,
     "view_as_real_copy": views.trailing,
     "view_as_complex_copy": views.trailing,
     "reshape": views.resized,

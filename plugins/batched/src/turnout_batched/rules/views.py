@@ -33,6 +33,12 @@ def trailing(call: Any, size: int, dims: Dims, self: Tensor, *rest: Any) -> tupl
 
 
 @family
+def with_last_dim(call: Any, size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+    """One more dim at the end."""
+    return call(self), dims[0]
+
+
+@family
 def of_dtype(call: Any, size: int, dims: Dims, self: Tensor, dtype: Any) -> tuple[Tensor, int]:
     """view(dtype): with another size of element, the last dim has another length."""
     if dtype.itemsize == self.dtype.itemsize:
