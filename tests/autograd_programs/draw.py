@@ -22,11 +22,17 @@ class Memory:
     leaf    it belongs to a leaf that requires a gradient
     saved   some function or write keeps it for its gradient
     hooked  some of it has hooks
+    twice   two variables may be one tensor
+    parts   some variables have parts of the complex numbers of others
+    cut     it was detached
     """
 
     leaf: bool = False
     saved: bool = False
     hooked: bool = False
+    twice: bool = False
+    parts: bool = False
+    cut: bool = False
 
 
 @dataclass

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from autograd_programs.draw import Draw, Entry, Made, Several, Shape, Var, a_slice, basic_index, broadcasts, factored, put
+from autograd_programs.draw import (
+    Draw,
+    Entry,
+    Made,
+    Several,
+    Shape,
+    Var,
+    a_slice,
+    basic_index,
+    broadcasts,
+    factored,
+    put,
+)
+
 
 def _select(d: Draw, x: Var) -> Made | None:
     if not x.ndim:
@@ -165,8 +178,21 @@ def _as_strided(d: Draw, x: Var) -> Made | None:
     return Made(f"{x}.as_strided({shape}, {strides}, {d.randint(0, 2)})", shape)
 
 
+def _parts(d: Draw, x: Var) -> Made | None:
+    """Parts of complex numbers, and complex numbers of parts."""
+    if x.memory.cut:
+        return None
+    if x.dtype == "complex128":
+        if d.chance(0.4) and x.ndim < 3:
+            return Made(f"t.view_as_real({x})", (*x.shape, 2), "float64")
+        return Made(f"{x}.{d.choice(['real', 'imag'])}", x.shape, "float64")
+    if x.dtype == "float64" and x.shape[-1:] == (2,):
+        return Made(f"t.view_as_complex({x})", x.shape[:-1], "complex128")
+    return None
+
+
 def _same(d: Draw, x: Var) -> Made:
-    return Made(f"{x}{d.choice(['[...]', '.view({})'.format(x.shape), '.expand({})'.format(x.shape)])}", x.shape)
+    return Made(f"{x}{d.choice(['[...]', f'.view({x.shape})', f'.expand({x.shape})'])}", x.shape)
 
 
 def _detach(d: Draw, x: Var) -> Made:
@@ -177,7 +203,7 @@ VIEWS: dict[str, Entry] = {
     "select": _select, "slice": _slice, "index": _index, "narrow": _narrow, "transpose": _transpose, "permute": _permute,
     "movedim": _movedim, "t": _t, "view": _view, "reshape": _reshape, "flatten": _flatten, "unflatten": _unflatten,
     "view_as": _view_as, "unsqueeze": _unsqueeze, "squeeze": _squeeze, "expand": _expand, "diagonal": _diagonal,
-    "unfold": _unfold, "as_strided": _as_strided, "same": _same, "detach": _detach,
+    "unfold": _unfold, "as_strided": _as_strided, "parts": _parts, "same": _same, "detach": _detach,
 }  # fmt: skip
 
 

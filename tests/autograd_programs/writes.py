@@ -25,6 +25,18 @@ def _with_two(text: str) -> Write:
     return lambda d, x: text.format(x=x, y=d.operand(x.shape, x.dtype), z=d.operand(x.shape, x.dtype))
 
 
+def _named(*names: str) -> Write:
+    return lambda d, x: f"{x}.{d.choice(names)}()"
+
+
+def _put(d: Draw, x: Var) -> str | None:
+    if not x.numel:
+        return None
+    picked = d.indices(x.numel, d.randint(1, x.numel), repeat=False)
+    value = d.operand((len(picked),), x.dtype, exact=True)
+    return f"{x}.put_(t.tensor({picked}), {value}.clone(), accumulate={d.chance(0.5)})"
+
+
 def _clamp(d: Draw, x: Var) -> str:
     low = round(d.uniform(-0.9, 0.3), 2) + 0.0007
     texts = [f"clamp_({low}, {low + 0.5:.4f})", f"clamp_({low})", f"clamp_(max={low})", f"clamp_min_({low})"]
@@ -144,7 +156,8 @@ LINEAR: dict[str, Write] = {
     "masked_scatter_": _masked_scatter,
     "triangle": _triangle,
     "cumsum_": lambda d, x: f"{x}.cumsum_({d.dim(x)})" if x.ndim else None,
-    "floor_": _simple("{x}.floor_()"),
+    "put_": _put,
+    "steps": _named("floor_", "trunc_", "round_", "sign_", "ceil_", "frac_"),
     "compare_": _simple("{x}.gt_(0.3117)"),
 }
 
@@ -154,9 +167,9 @@ SAVING: dict[str, Write] = {
     "sin_": _simple("{x}.sin_()"),
     "cos_": _simple("{x}.cos_()"),
     "exp_": _simple("{x}.clamp_(-2.0007, 1.0003).exp_()"),
-    "tanh_": _simple("{x}.tanh_()"),
-    "sigmoid_": _simple("{x}.sigmoid_()"),
-    "relu_": _simple("{x}.relu_()"),
+    "curves": _named("tanh_", "sigmoid_", "atan_", "sinh_"),
+    "curves of reals": _named("relu_", "erf_", "expm1_", "sinc_", "deg2rad_", "nan_to_num_"),
+    "clamp_ with tensors": _with_tensor("{x}.clamp_({y} - 0.5, {y} + 0.25)", "{x}.clamp_min_({y})"),
     "abs_": _simple("{x}.abs_()"),
     "pow_": _simple("{x}.pow_(2)"),
     "square_": _simple("{x} **= 2"),
@@ -169,8 +182,8 @@ SAVING: dict[str, Write] = {
 
 # For tensors of numbers that have an order.
 REAL = {
-    "masked_fill_", "masked_scatter_", "floor_", "compare_", "relu_", "clamp_", "exp_", "atan2_", "set advanced", "addcmul_",
-    "lerp_",
+    "masked_fill_", "masked_scatter_", "steps", "compare_", "curves of reals", "clamp_", "clamp_ with tensors", "exp_", "atan2_",
+    "set advanced", "addcmul_", "lerp_",
 }  # fmt: skip
 
 

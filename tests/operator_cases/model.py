@@ -14,7 +14,7 @@ BITS = ("int64", "bool")
 # Operators that see strides, not elements alone: they refuse some layouts, whichever the device.
 ABOUT_STRIDES = (
     "as_strided", "as_strided_copy", "as_strided_scatter", "_reshape_alias", "_reshape_alias_copy", "view", "view_as",
-    "view_copy", "view.dtype", "view_copy.dtype",
+    "view_as_complex", "view_copy", "view.dtype", "view_copy.dtype",
 )  # fmt: skip
 
 

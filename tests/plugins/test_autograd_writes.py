@@ -270,7 +270,9 @@ def test_a_tracked_view_of_what_became_a_leaf_is_refused(x):
     y = x * 1
     part = y[1:]
     y.detach_()
-    assert refused(lambda: part.mul_(2)).startswith("aten::mul_.Scalar: self is a view of a leaf that requires a gradient")
+    assert refused(lambda: part.mul_(2)).startswith(
+        "aten::mul_.Scalar: self is a view of a leaf that requires a gradient"
+    )
 
 
 def test_only_a_leaf_can_be_made_to_require_a_gradient(x):
@@ -305,6 +307,21 @@ def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
         "a view made under no_grad was used after aten::mul.Tensor had written into its base, which its gradient cannot follow\n"
         "  to fix  write before the view is made, or clone() the view"
     )
+
+
+def test_a_result_that_is_a_view_of_something_of_its_own_may_be_written_and_detached(x):
+    table = turnout.arange(6, dtype=turnout.float64).view((3, 2))
+    with turnout.no_grad():
+        rows = turnout.ops.aten.embedding(table, turnout.tensor([2, 0, 2]))
+    assert rows._base is not None
+    rows[:, 0].mul_(x)
+    assert gradient(rows * rows, x) == [32.0, 0.0, 96.0]
+    with turnout.no_grad():
+        rows = turnout.ops.aten.embedding(table, turnout.tensor([2, 0, 2]))
+    assert gradient(rows.add_(x.unsqueeze(1)), x) == [2.0, 2.0, 2.0]
+    turned = turnout.roll(x, 1)
+    assert turned._base is not None
+    assert not turned.detach_().requires_grad
 
 
 def test_one_of_several_views_cannot_follow_its_base(x):

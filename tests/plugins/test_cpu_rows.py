@@ -121,3 +121,14 @@ def test_sorting_is_stable_with_nan_last_and_zeros_equal(dtype: str, descending:
     )
     assert indices.tolist() == expected
     assert repr(values.tolist()) == repr([x.tolist()[i] for i in expected])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64"])
+def test_negation_in_place_takes_its_own_elements_whatever_the_stride(dtype: str) -> None:
+    for step in range(1, 20):
+        x = turnout.arange(8 * step, dtype=getattr(turnout, dtype))
+        expected = [-v if i % step == 0 else v for i, v in enumerate(x.tolist())]
+        x[::step].neg_()
+        assert x.tolist() == expected
+        turnout.neg(x[::step], out=x[::step])
+        assert x.tolist() == [abs(v) for v in expected]

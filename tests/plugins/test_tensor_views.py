@@ -66,8 +66,9 @@ def test_detach_forgets_the_history_in_place() -> None:
     assert y.detach_() is y
     assert y.is_leaf
     assert not y.requires_grad
+    base = leaf() * 2
     with pytest.raises(AliasError) as caught:
-        (leaf() * 2)[0].detach_()
+        base[0].detach_()
     assert str(caught.value) == (
         "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
     )
@@ -116,6 +117,57 @@ def test_a_view_that_would_cut_elements_is_refused(make, text) -> None:
 
 
 # ---- memory formats
+
+
+def test_parts_of_complex_numbers_share_their_memory_and_version() -> None:
+    z = turnout.tensor([[1 + 2j, 3 - 1j], [0.5j, 4]], dtype=turnout.complex128)
+    z.real.mul_(10)
+    z.imag[0] = 7
+    turnout.view_as_real(z)[1, 1, 1] = -2
+    assert z.tolist() == [[10 + 7j, 30 + 7j], [0.5j, 40 - 2j]]
+    assert z._version == 3
+    assert (z.t().imag.stride(), z.imag.storage_offset()) == ((2, 4), 1)
+    z.real = turnout.zeros(2, dtype=turnout.float64)
+    z.imag = 1.0
+    assert z.tolist() == [[1j, 1j], [1j, 1j]]
+
+
+def test_complex_numbers_share_the_memory_of_their_parts() -> None:
+    x = turnout.arange(8, dtype=turnout.float64).view((2, 2, 2))
+    turnout.view_as_complex(x.transpose(0, 1)).mul_(1j)
+    assert x.tolist() == [[[-1.0, 0.0], [-3.0, 2.0]], [[-5.0, 4.0], [-7.0, 6.0]]]
+    with pytest.raises(ShapeError) as caught:
+        turnout.view_as_complex(x.view((4, 2)).t()[:, :2])
+    assert str(caught.value) == (
+        "view_as_complex: the last stride must be 1, the offset and the other strides even, got strides [1, 2] and offset 0; "
+        "make the tensor contiguous"
+    )
+
+
+def test_gradients_follow_writes_into_parts_of_complex_numbers() -> None:
+    def program(a: turnout.Tensor, b: turnout.Tensor) -> turnout.Tensor:
+        z = turnout.complex(a, b).exp() * 1
+        z.real.mul_(b)
+        pairs = turnout.view_as_real(z)
+        z.imag.add_(pairs[1:, 0].sum())
+        z.mul_(1 - 2j)
+        turnout.view_as_complex(pairs[:2]).exp_()
+        return (pairs * a.unsqueeze(1)).sum() + (z * z).real.sum()
+
+    a = turnout.tensor([0.5, -0.25, 1.0], dtype=turnout.float64).requires_grad_()
+    b = turnout.tensor([0.75, 1.25, -0.5], dtype=turnout.float64).requires_grad_()
+    assert turnout.autograd.gradcheck(program, (a, b))
+    assert turnout.autograd.gradgradcheck(program, (a, b))
+
+
+def test_parts_of_batched_complex_numbers_are_views_of_each_example() -> None:
+    def function(z: turnout.Tensor) -> turnout.Tensor:
+        made = z * 1
+        made.real.zero_()
+        return made
+
+    z = turnout.tensor([1 + 2j, 3 - 1j])
+    assert turnout.vmap(function)(z).tolist() == [2j, -1j]
 
 
 def test_channels_last_is_kept_made_and_recognised() -> None:

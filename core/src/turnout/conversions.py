@@ -112,12 +112,20 @@ class Conversions:
 
         return real(self)
 
+    @real.setter
+    def real(self: Any, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self: Any) -> Tensor:
         """The imaginary part of a complex tensor. Raises DTypeError for a real one."""
         from turnout.generated.functions import imag
 
         return imag(self)
+
+    @imag.setter
+    def imag(self: Any, value: Any) -> None:
+        self.imag[...] = value
 
     @property
     def T(self: Any) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from sys import getrefcount
 
 from turnout.conversions import Conversions
 from turnout.devices import Device
@@ -303,6 +304,12 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
     def _base(self) -> Tensor | None:
         return None if self.view_of is None else self.view_of.base
 
+    def hides_its_base(self) -> bool:
+        """Whether it is a view of a tensor that nobody else holds: of one that the function which returned it made on its way."""
+        view = self.view_of
+        # 2: the record's slot, and the argument of getrefcount.
+        return view is not None and getrefcount(view.base) <= 2
+
     def live_views(self) -> Iterator[Tensor]:
         """The views of this base that are still alive."""
         if self.storage is not None:
@@ -374,8 +381,11 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
         return self
 
     def detach_(self) -> Tensor:
-        """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view."""
-        if self.view_of is not None:
+        """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view of another tensor."""
+        if self.hides_its_base():
+            # differs from torch: a view of what only the function that returned it has seen is as good as no view.
+            self.view_of = None
+        elif self.view_of is not None:
             raise AliasError(
                 "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
             )

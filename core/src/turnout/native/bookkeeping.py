@@ -116,6 +116,8 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
     if made is viewed or storage is None or (storage is not viewed.storage and not made.is_alias_of(viewed)):
         return
     old = viewed.view_of
+    if old is not None and old.no_grad and not old.base.gmask and viewed.hides_its_base():
+        viewed.view_of = old = None  # as good as no view, and it may be written where gradients are recorded
     link = (op, rest, index)
     multi = index is not None
     no_grad = not GRAD.get()[0]

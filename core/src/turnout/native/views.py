@@ -189,7 +189,41 @@ def view_dtype(ks: int, self: Tensor, dtype: DType) -> Tensor:
         return self.new_alias(self.array, self.storage_offset())
     backend = self.device.backend
     shape, strides, offset = self.array.shape, backend.strides(self.array), self.storage_offset()
-    shape, strides, offset = _retyped(shape, strides, offset, own, dtype)
+    return _of_dtype(self, dtype, _retyped(shape, strides, offset, own, dtype))
+
+
+def view_as_real(ks: int, self: Tensor) -> Tensor:
+    """The same memory as real and imaginary parts in a last dim of length 2. Raises DTypeError for what is not complex."""
+    from turnout.shapes import pointwise
+
+    made = pointwise.view_as_real(self)
+    strides = (*[2 * s for s in self.device.backend.strides(self.array)], 1)
+    return _of_dtype(self, made.dtype, (made.shape, strides, 2 * self.storage_offset()))
+
+
+def view_as_complex(ks: int, self: Tensor) -> Tensor:
+    """The same memory as complex numbers of the parts in the last dim, which has length 2.
+
+    Raises DTypeError for other dtypes than float32 and float64, ShapeError for another last dim, or one whose two elements are
+    not together in memory as those of a complex number are.
+    """
+    from turnout.shapes import pointwise
+
+    made = pointwise.view_as_complex(self)
+    *strides, last = self.device.backend.strides(self.array)
+    offset = self.storage_offset()
+    if last != 1 or offset % 2 or any(s % 2 for s, n in zip(strides, made.shape, strict=True) if n > 1):
+        raise ShapeError(
+            "view_as_complex: the last stride must be 1, the offset and the other strides even, got strides "
+            f"{[*strides, last]} and offset {offset}; make the tensor contiguous"
+        )
+    return _of_dtype(self, made.dtype, (made.shape, tuple([s // 2 for s in strides]), offset // 2))
+
+
+def _of_dtype(self: Tensor, dtype: DType, geometry: Geometry) -> Tensor:
+    """The memory as elements of `dtype`, with one version counter."""
+    shape, strides, offset = geometry
+    backend = self.device.backend
     memory = self.shared_storage().memory
     original = memory.array
     root = original if backend.dtype_of(original) is dtype else backend.retyped(original, dtype)

@@ -26,15 +26,11 @@ from turnout_autograd.writes import current_node, refresh
 
 
 def __getattr__(name: str) -> Any:
-    """Modules that few programs need are imported when they are."""
-    if name == "functional":
-        from turnout_autograd import functional
+    """What few programs need is imported when they do."""
+    if name in ("function", "functional", "transforms"):
+        from importlib import import_module
 
-        return functional
-    if name == "function":
-        from turnout_autograd import function
-
-        return function
+        return import_module(f"turnout_autograd.{name}")
     if name == "graph":
         from turnout_autograd.drawing import graph
 

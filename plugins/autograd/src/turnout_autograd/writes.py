@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import AliasError
 from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
-from turnout.tensors import Tensor, View
+from turnout.tensors import Tensor, View, wrap
 from turnout_autograd import errors
 from turnout_autograd.graph import Hooks, Kept, Node, Output, attach, hooks_of, next_seq, start
 
@@ -50,6 +50,9 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
     """Raise AliasError when a tracked write into `tensor` is not allowed; `mask` are the levels that track the call."""
     view = tensor.view_of
     root = tensor
+    if view is not None and view.no_grad and not view.base.gmask and tensor.hides_its_base():
+        # differs from torch: a view of what only the function that returned it has seen is as good as no view.
+        tensor.view_of = view = None
     if view is not None:
         root = view.base
         if view.no_grad:
@@ -235,13 +238,14 @@ class KeptOfView(Kept):
 
 
 def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
-    """A node that does what `inner` does; what it saved as its output is a view of what `slices` made, laid out as `rest` is."""
+    """A node that does what `inner` does; what it saved as its output is a view of what `slices` made, of the shape of `rest`."""
     outputs = {n: kept for n in type(inner).__slots__ if isinstance(kept := getattr(inner, n, None), Kept)}
     if not outputs:
         return inner
     inner = copy(inner)
     for name, kept in outputs.items():
-        base = rest.detach()
+        # Not a view of `rest`, which may be inside of a vmap over gradients: what was saved is not.
+        base = wrap(kept.array, kept.device).new_empty_strided(rest.shape, slices.strides, dtype=rest.dtype)
         attach(base, slices, kept.gmask)
         with _recording(kept.gmask):
             setattr(inner, name, KeptOfView(kept, replay(base, slices.chain).node))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from turnout import func
+from turnout import func, trees
 from turnout.generated import operators as aten
 from turnout.state import LEVELS
 from turnout.tensors import Tensor
@@ -122,12 +122,16 @@ def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: li
 
 
 def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    def of_tensors(*tensors: Tensor) -> Any:
+    differentiable: list[bool] = []
+
+    def of_tensors(*tensors: Tensor) -> list[Tensor]:
         given = list(values)
         for i, tensor in zip(at, tensors, strict=True):
             given[i] = tensor
-        return op.call_boxed(tuple(given))
+        results = trees.flatten(op.call_boxed(tuple(given)))[0]
+        differentiable.extend(t.is_floating_point() or t.is_complex() for t in results)
+        return [t for t, kept in zip(results, differentiable, strict=True) if kept]
 
     _, pull = func.vjp(of_tensors, *[values[i] for i in at])
-    pulled: tuple[Tensor, ...] = pull(*grads)
+    pulled: tuple[Tensor, ...] = pull([g for g, kept in zip(grads, differentiable, strict=True) if kept])
     return pulled

@@ -17,7 +17,7 @@ from turnout.generated import operators as aten
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.registry import tensors_in
-from turnout.state import DISPATCH, LEVELS
+from turnout.state import DISPATCH, GRAD, LEVELS
 from turnout.stubs import compile_function, python_name
 from turnout.tensors import Tensor
 from turnout_batched import errors
@@ -306,7 +306,10 @@ def _into_self(op: Operator, functional: Operator) -> Call:
 
     def write_result(ks: int, *args: Any) -> Any:
         _check_written(op, mutated, args, top_level(args))
-        aten.copy_(args[0], functional.call_boxed(args))
+        given = args
+        if GRAD.get()[0] and any(t.requires_grad for t in tensors_in(args)):
+            given = (aten.clone(args[0]), *args[1:])  # what a formula saves must not be written into
+        aten.copy_(args[0], functional.call_boxed(given))
         return args[0]
 
     return write_result

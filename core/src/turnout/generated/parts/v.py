@@ -660,10 +660,10 @@ OPERATORS = {
         ('aten::view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_view_as_complex_copy__out, K_view_as_complex_copy__out, ('pointwise',), True, True, ()),
     ),
     'view_as_real': (
-        ('aten::view_as_real(Tensor(a) self) -> Tensor(a)', op_view_as_real, K_view_as_real, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:view_as_real'),)),
+        ('aten::view_as_real(Tensor(a) self) -> Tensor(a)', op_view_as_real, K_view_as_real, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.views:view_as_real'),)),
     ),
     'view_as_complex': (
-        ('aten::view_as_complex(Tensor(a) self) -> Tensor(a)', op_view_as_complex, K_view_as_complex, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.complex:view_as_complex'),)),
+        ('aten::view_as_complex(Tensor(a) self) -> Tensor(a)', op_view_as_complex, K_view_as_complex, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.views:view_as_complex'),)),
     ),
     'var': (
         ('aten::var(Tensor self, bool unbiased=True) -> Tensor', op_var, K_var, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var'),)),

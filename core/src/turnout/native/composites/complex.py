@@ -1,7 +1,7 @@
 """Complex numbers: conjugates and parts.
 
-# differs from torch: there is no bit for a conjugate that is still to be taken. `conj` of a complex tensor computes, and
-`real`, `imag` and `view_as_real` of one are copies, so that writing into them does not reach the tensor.
+# differs from torch: there is no bit for a conjugate that is still to be taken. `conj` of a complex tensor computes, so that
+writing into it does not reach the tensor. `real` and `imag` of one are views.
 """
 
 from __future__ import annotations
@@ -32,18 +32,6 @@ def resolve_conj(self: Tensor) -> Tensor:
 def resolve_neg(self: Tensor) -> Tensor:
     """The tensor itself: no negation is ever pending."""
     return self
-
-
-def view_as_real(self: Tensor) -> Tensor:
-    """Real and imaginary parts in a last dim of length 2."""
-    made: Tensor = aten.view_as_real_copy(self)
-    return made
-
-
-def view_as_complex(self: Tensor) -> Tensor:
-    """Complex numbers from a last dim of length 2."""
-    made: Tensor = aten.view_as_complex_copy(self)
-    return made
 
 
 def real(self: Tensor) -> Tensor:

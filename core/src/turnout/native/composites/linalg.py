@@ -34,7 +34,7 @@ def matmul(self: Tensor, other: Tensor) -> Tensor:
     elif len(a) == 2 and len(b) == 1:
         made = aten.mv(self, other)
     elif len(a) == 1 and len(b) == 2:
-        made = aten.squeeze__dim(aten.mm(aten.unsqueeze(self, 0), other), 0)
+        made = aten._unsafe_view(aten.mm(aten.unsqueeze(self, 0), other), b[1:])
     elif len(a) > 2 and len(b) <= 2:
         # One large product instead of a batch of small ones.
         columns = other if len(b) == 2 else aten.unsqueeze(other, 1)
@@ -59,10 +59,9 @@ def _batched(self: Tensor, other: Tensor) -> Tensor:
     count = numel(batch)
     x = aten.reshape(aten.expand(left, (*batch, *a[-2:])), (count, *a[-2:]))
     y = aten.reshape(aten.expand(right, (*batch, *b[-2:])), (count, *b[-2:]))
-    made: Tensor = aten._unsafe_view(aten.bmm(x, y), (*batch, a[-2], b[-1]))
-    if self.ndim == 1:
-        made = aten.squeeze__dim(made, -2)
-    return aten.squeeze__dim(made, -1) if other.ndim == 1 else made
+    rows, columns = a[-2:-1] if self.ndim > 1 else (), b[-1:] if other.ndim > 1 else ()
+    made: Tensor = aten._unsafe_view(aten.bmm(x, y), (*batch, *rows, *columns))
+    return made
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -1090,10 +1090,10 @@ def kernel_of_bernoulli__Tensor(op):
             node.p_shape = p.array.shape
         call(below, self, p, generator)
         if tracks_self and self.node is not None or tracks_p and p.node is not None:
-            a = self.array
-            b = p.array
+            array = self.array
+            array_2 = p.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is p.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, p)
@@ -1134,10 +1134,10 @@ def kernel_of_bernoulli_Tensor(op):
             node.p_shape = p.array.shape
         result = call(below, self, p, generator)
         if tracks_self and self.node is not None or tracks_p and p.node is not None:
-            a = self.array
-            b = p.array
+            array = self.array
+            array_2 = p.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is p.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, p)

@@ -494,10 +494,10 @@ def kernel_of_gelu_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, self, approximate)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)

@@ -468,10 +468,10 @@ def kernel_of_linalg_vector_norm(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -522,10 +522,10 @@ def kernel_of_linalg_cross(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other, dim)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -893,10 +893,10 @@ def kernel_of_linalg_solve_triangular(op):
         node.upper = upper
         result = call(below, self, B, upper, left, unitriangular)
         if tracks_self and self.node is not None or tracks_B and B.node is not None:
-            a = self.array
-            b = B.array
+            array = self.array
+            array_2 = B.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is B.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is B.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, B)
@@ -1061,10 +1061,10 @@ def kernel_of__linalg_solve_ex(op):
         result = call(below, A, B, left, check_errors)
         result_0, result_1, result_2, result_3 = result
         if tracks_A and A.node is not None or tracks_B and B.node is not None:
-            a = A.array
-            b = B.array
+            array = A.array
+            array_2 = B.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and A.device is B.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and A.device is B.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(A, B)
@@ -1147,10 +1147,10 @@ def kernel_of_linalg_lstsq(op):
         result = call(below, self, b, rcond, driver)
         result_0, result_1, result_2, result_3 = result
         if tracks_self and self.node is not None or tracks_b and b.node is not None:
-            a = self.array
-            b = b.array
+            array = self.array
+            array_2 = b.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is b.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is b.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, b)

@@ -616,10 +616,10 @@ def kernel_of_nextafter(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -670,10 +670,10 @@ def kernel_of_nextafter_(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -922,10 +922,10 @@ def kernel_of_native_dropout_backward(op):
             node.scale = scale
         result = call(below, grad_output, mask, scale)
         if tracks_grad_output and grad_output.node is not None or tracks_mask and mask.node is not None:
-            a = grad_output.array
-            b = mask.array
+            array = grad_output.array
+            array_2 = mask.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is mask.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is mask.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, mask)
@@ -1207,10 +1207,10 @@ def kernel_of_normal_Tensor_Tensor(op):
         node.edges = ((mean.node or mean) if tracks_mean else None, (std.node or std) if tracks_std else None)
         result = call(below, mean, std, generator)
         if tracks_mean and mean.node is not None or tracks_std and std.node is not None:
-            a = mean.array
-            b = std.array
+            array = mean.array
+            array_2 = std.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and mean.device is std.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and mean.device is std.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(mean, std)

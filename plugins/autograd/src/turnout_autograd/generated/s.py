@@ -1222,10 +1222,10 @@ def kernel_of_sub_Tensor(op):
             node.alpha = alpha
         result = call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1271,10 +1271,10 @@ def kernel_of_sub__Tensor(op):
             node.alpha = alpha
         call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1311,10 +1311,10 @@ def kernel_of_sub_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1356,10 +1356,10 @@ def kernel_of_sub__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1473,10 +1473,10 @@ def kernel_of_softshrink(op):
         node.lambd = lambd
         result = call(below, self, lambd)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1520,10 +1520,10 @@ def kernel_of_softplus(op):
         node.threshold = threshold
         result = call(below, self, beta, threshold)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1642,10 +1642,10 @@ def kernel_of_sigmoid_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, output)
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -1757,10 +1757,10 @@ def kernel_of_sum(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1804,10 +1804,10 @@ def kernel_of_sum_dim_IntList(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1852,10 +1852,10 @@ def kernel_of_std_correction(op):
         node.keepdim = keepdim
         result = call(below, self, dim, correction, keepdim)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1943,10 +1943,10 @@ def kernel_of__softmax_backward_data(op):
         if result.dtype.category < FLOAT:
             return result
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -2248,10 +2248,10 @@ def kernel_of_slice_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, dim, start, end, step)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -2296,10 +2296,10 @@ def kernel_of_select_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, dim, index)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)

@@ -28,13 +28,33 @@ class ViewAsRealCopyBackward0(Node):
     unary = True
 
     def backward(node, grad, edges):
-        grad_self = aten.view_as_complex(grad)
+        grad_self = aten.view_as_complex_copy(grad)
         return grad_self
 
 
 class ViewAsComplexCopyBackward0(Node):
     __slots__ = ()
     op_name = 'aten::view_as_complex_copy'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = aten.view_as_real(grad)
+        return grad_self
+
+
+class ViewAsRealBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::view_as_real'
+    unary = True
+
+    def backward(node, grad, edges):
+        grad_self = aten.view_as_complex_copy(grad)
+        return grad_self
+
+
+class ViewAsComplexBackward0(Node):
+    __slots__ = ()
+    op_name = 'aten::view_as_complex'
     unary = True
 
     def backward(node, grad, edges):
@@ -166,6 +186,74 @@ def kernel_of_view_as_complex_copy(op):
     return kernel
 
 
+def kernel_of_view_as_real(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = ViewAsRealBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        if result is self:
+            return result
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::view_as_real'
+    return kernel
+
+
+def kernel_of_view_as_complex(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self)
+        if self.view_of is not None: refresh(self)
+        tracks_self = self.gmask & enabled
+        tracked = tracks_self
+        if not tracked:
+            return call(below, self)
+        node = ViewAsComplexBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (self.node or self,)
+        result = call(below, self)
+        if result is self:
+            return result
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::view_as_complex'
+    return kernel
+
+
 def kernel_of_var_correction(op):
     cache = op.cache
     resolve = op.resolve
@@ -196,10 +284,10 @@ def kernel_of_var_correction(op):
         node.keepdim = keepdim
         result = call(below, self, dim, correction, keepdim)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -294,6 +382,8 @@ def kernel_of_view(op):
 KERNELS = {
     'aten::view_as_real_copy': kernel_of_view_as_real_copy,
     'aten::view_as_complex_copy': kernel_of_view_as_complex_copy,
+    'aten::view_as_real': kernel_of_view_as_real,
+    'aten::view_as_complex': kernel_of_view_as_complex,
     'aten::var.correction': kernel_of_var_correction,
     'aten::vdot': kernel_of_vdot,
     'aten::view': kernel_of_view,
