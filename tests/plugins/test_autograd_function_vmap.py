@@ -6,6 +6,7 @@ import pytest
 
 import turnout
 from turnout import autograd, func
+from turnout.registry import REGISTRY
 
 
 @pytest.fixture
@@ -160,8 +161,9 @@ def with_rule(rule, **members):
 
 
 def test_what_a_rule_may_not_be(m):
+    turnout.vmap(Exp.apply)(m)
     mapped = lambda function: lambda: turnout.vmap(function.apply)(m)  # noqa: E731
-    vmap_error = turnout.func._service("Batched").VmapError
+    vmap_error = REGISTRY.services["Batched"].VmapError
     assert refused(mapped(with_rule(lambda info, dims, x: x)), vmap_error) == (
         "Made: its vmap rule must return a tuple (result, out_dims), it returned Tensor"
     )
