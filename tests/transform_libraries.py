@@ -25,7 +25,7 @@ class Transforms:
     """Turnout, as the programs see it."""
 
     vmap, grad, vjp, jvp = func.vmap, func.grad, func.vjp, func.jvp
-    jacrev, jacfwd, hessian = func.jacrev, func.jacfwd, func.hessian
+    jacrev, jacfwd, hessian, linearize = func.jacrev, func.jacfwd, func.hessian, func.linearize
 
     def __getattr__(self, name: str) -> Any:
         return getattr(turnout, name)
@@ -84,7 +84,7 @@ class Transforms:
         return autograd.grad(y, x, v, create_graph=True)[0]
 
 
-for _name in ("vmap", "grad", "vjp", "jvp", "jacrev", "jacfwd", "hessian"):
+for _name in ("vmap", "grad", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize"):
     setattr(Transforms, _name, staticmethod(getattr(func, _name)))
 
 
@@ -162,13 +162,27 @@ class Loops(Transforms):
     @staticmethod
     def jvp(function: Any, primals: Any, tangents: Any) -> Any:
         y, pull = Loops.vjp(function, *primals)
-        _, push = Loops.vjp(lambda u: pull(u), turnout.zeros_like(y))
-        return y, push(*tangents)[0]
+        outputs, structure = trees.flatten(y)
+        _, push = Loops.vjp(lambda *u: pull(*u), *[turnout.zeros_like(t) for t in outputs])
+        return y, trees.unflatten(structure, list(push(*trees.flatten(tangents)[0])))
 
     @staticmethod
-    def jacrev(function: Any, argnums: int = 0) -> Any:
-        def jacobian(argument: Any) -> Any:
-            y, pull = Loops.vjp(function, argument)
+    def linearize(function: Any, *primals: Any) -> Any:
+        return function(*primals), lambda *tangents: Loops.jvp(function, primals, tangents)[1]
+
+    @staticmethod
+    def jacrev(function: Any, argnums: Any = 0) -> Any:
+        numbers = (argnums,) if isinstance(argnums, int) else argnums
+
+        def jacobian(*args: Any) -> Any:
+            def of_some(*values: Any) -> Any:
+                given = list(args)
+                for n, value in zip(numbers, values, strict=True):
+                    given[n] = value
+                return function(*given)
+
+            some = tuple(args[n] for n in numbers)
+            y, pull = Loops.vjp(of_some, *some)
             outputs, structure = trees.flatten(y)
             rows = []
             for k, output in enumerate(outputs):
@@ -178,7 +192,8 @@ class Loops(Transforms):
                     seeds[k].reshape(-1)[i] = 1.0
                     found.append(trees.flatten(pull(*seeds))[0])
                 parts = [turnout.stack(list(c)).reshape(output.shape + c[0].shape) for c in zip(*found, strict=True)]
-                rows.append(trees.unflatten(trees.flatten(argument)[1], parts))
+                row = trees.unflatten(trees.flatten(some)[1], parts)
+                rows.append(row[0] if isinstance(argnums, int) else row)
             return trees.unflatten(structure, rows)
 
         return jacobian
@@ -186,8 +201,8 @@ class Loops(Transforms):
     jacfwd = jacrev
 
     @staticmethod
-    def hessian(function: Any) -> Any:
-        return Loops.jacrev(Loops.jacrev(function))
+    def hessian(function: Any, argnums: Any = 0) -> Any:
+        return Loops.jacrev(Loops.jacrev(function, argnums), argnums)
 
 
 def inside(x: turnout.Tensor) -> turnout.Tensor:

@@ -159,7 +159,7 @@ def test_what_the_program_prints_is_not_in_the_drawing():
 def test_a_write_into_a_view_is_drawn():
     text = drawing("program.py:written")
     assert "<b>CopySlices</b>" in text
-    assert "aten::copy_ into the view<br" in text
+    assert "aten::copy_, into the view<br" in text
     assert f"program.py:{line('rows[0] =')}  rows[0] = w.exp()<br" in text
     assert "<b>output rows</b>" in text
 

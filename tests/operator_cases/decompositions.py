@@ -168,7 +168,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("linalg_matrix_rank.atol_rtol_float", (S(T(TWO)), S(T(A), rtol=0.5), S(T(SYMMETRIC), hermitian=True)), lambda np, x, rtol=0, hermitian=False: np.linalg.matrix_rank(x, rtol=rtol or None), differentiable=False),
     OperatorCase("linalg_matrix_rank", (S(T(A), 3.0),), lambda np, x, tol: np.linalg.matrix_rank(x, tol), differentiable=False),
     OperatorCase("linalg_matrix_rank.tol_tensor", (S(T(A), T(3.0)),), lambda np, x, tol: np.linalg.matrix_rank(x, tol), differentiable=False),
-    OperatorCase("linalg_pinv.atol_rtol_tensor", (S(T(TALL)), S(T(WIDE), atol=T(0.0))), lambda np, x, atol=0: np.linalg.pinv(x)),
+    OperatorCase("linalg_pinv.atol_rtol_tensor", (S(T(TALL)), S(T(WIDE), atol=T(0.0)), S(T([TWO, TWO]), rtol=T([0.001, 0.01]))), lambda np, x, atol=0, rtol=0: np.linalg.pinv(x)),
     OperatorCase("linalg_pinv.atol_rtol_float", (S(T(TWO)), S(T(A), rtol=0.001)), lambda np, x, rtol=0: np.linalg.pinv(x)),
     OperatorCase("linalg_pinv", (S(T(TALL), 1e-6),), lambda np, x, rcond: np.linalg.pinv(x)),
     OperatorCase("linalg_pinv.rcond_tensor", (S(T(TALL), T(1e-6)),), lambda np, x, rcond: np.linalg.pinv(x)),

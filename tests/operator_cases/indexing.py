@@ -8,13 +8,13 @@ from operator_cases.model import INDEX, NUMBERS, M, OperatorCase, S, T, values
 
 
 def _scattered(np: Any, x: Any, dim: int, index: Any, source: Any, add: bool = False) -> Any:
-    made = x.copy()
+    made = np.atleast_1d(x.copy())
     for place in np.ndindex(*index.shape):
         to = list(place)
         to[dim] = index[place]
         value = source[place] if hasattr(source, "shape") and source.shape else source
         made[tuple(to)] = made[tuple(to)] + value if add else value
-    return made
+    return made.reshape(x.shape)
 
 
 def _index_add(np: Any, x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
@@ -44,7 +44,7 @@ CASES: tuple[OperatorCase, ...] = (
     OperatorCase("take_along_dim", (S(M, T([[0, 2], [1, 1]], "int64"), 1), S(M, T([5, 0], "int64"))), lambda np, x, i, d=None: np.take_along_axis(x, i, d) if d is not None else x.reshape(-1)[i]),
     OperatorCase("scatter.src", (S(M, 1, T([[0, 2], [1, 0]], "int64"), T(values(2, 2, seed=3))),), _scattered),
     OperatorCase("scatter.value", (S(M, 0, T([[1, 0, 1]], "int64"), 4),), _scattered, NUMBERS),
-    OperatorCase("scatter_add", (S(M, 1, T([[0, 0], [1, 0]], "int64"), T(values(2, 2, seed=3))),), lambda np, *a: _scattered(np, *a, add=True)),
+    OperatorCase("scatter_add", (S(M, 1, T([[0, 0], [1, 0]], "int64"), T(values(2, 2, seed=3))), S(T(values()), 0, T([0, 0], "int64"), T(values(2, seed=3)))), lambda np, *a: _scattered(np, *a, add=True)),
     OperatorCase("index_add", (S(M, 1, INDEX, T(values(2, 3, seed=3))), S(M, -1, INDEX, T(values(2, 3, seed=3)), alpha=2)), _index_add),
     OperatorCase("masked_select", (S(M, T([True, False, True], "bool")),), lambda np, x, m: x[np.broadcast_to(m, x.shape)]),
     OperatorCase("cat", (S([M, T(values(1, 3, seed=3))]), S([M, T(values(2, 1, seed=3))], -1), S([T([]), T(values(2))])), lambda np, t, d=0: np.concatenate(t, axis=d), NUMBERS),

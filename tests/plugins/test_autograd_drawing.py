@@ -228,19 +228,25 @@ def test_a_write_into_a_view_shows_the_write_and_the_view():
     found = boxes(text)
     assert found["n0"] == [
         "CopySlices",
-        "aten::fill.Scalar into the view",
+        "aten::fill.Scalar, into the view",
         "aten::select.int(0, 0)",
         "aten::slice.Tensor(0, 1, 3, 1)",
     ]
     assert found["n1"] == ["aten::select.int", "with self_shape=[3, 4], dim=0, index=1"]
     assert found["n2"] == [
         "CopySlices",
-        "aten::mul.Tensor into the view",
+        "aten::mul.Tensor, into the view",
         "aten::select.int(0, 1)",
         "saved other: float32 []",
         "saved self: float32 [4]",
     ]
     assert arrows(text)[:2] == ["n2 -> n0", "n0 -> n1"]
+    base.sum().backward()
+    assert boxes(autograd.graph(base))["n1"] == [
+        "CopySlices",
+        "a write that was freed, into the view",
+        "aten::select.int(0, 1)",
+    ]
 
 
 def test_a_name_is_not_given_to_the_node_of_values_that_were_overwritten():

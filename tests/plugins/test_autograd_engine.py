@@ -1,17 +1,12 @@
-"""The sweep: graphs of any shape and length, what is freed, hooks, layouts, threads, and what an exception leaves behind."""
+"""The sweep: graphs of any shape, orders, layouts, what is freed and refused, and what an exception leaves behind."""
 
 from __future__ import annotations
-
-import gc
-import threading
-import weakref
 
 import pytest
 
 import turnout
 from turnout import autograd
 from turnout.state import DISPATCH, GRAD
-from turnout.tensors import Tensor
 
 
 def leaf(*values, dtype=turnout.float64):
@@ -30,17 +25,6 @@ def error_text(call, kind=RuntimeError):
 
 
 # ---- graphs
-
-
-def test_a_chain_of_a_hundred_thousand_nodes_is_swept_and_freed_without_recursion():
-    start = leaf(1.0)
-    y = start
-    for _ in range(100_000):
-        y = y + 1
-    y.backward()
-    assert start.grad.tolist() == [1.0]
-    del y
-    gc.collect()
 
 
 def test_a_ladder_visits_each_node_once():
@@ -200,7 +184,9 @@ def test_what_grad_refuses(x):
         "backward: the tensor does not require a gradient and was not computed from one that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     )
-    assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == "gradient 0 has shape [2], its output has shape [3]"
+    assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == (
+        "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
+    )
     assert (
         error_text(lambda: autograd.grad((total, total), x, (None,)), TypeError)
         == "1 gradients were given for 2 outputs"
@@ -238,57 +224,7 @@ def test_gradients_with_respect_to_one_of_several_outputs(x):
     assert [None if g is None else g.item() for g in found] == [2.0, 5.0, None]
 
 
-# ---- hooks
-
-
-def test_tensor_hooks_see_the_whole_gradient_and_may_replace_it(x):
-    seen = []
-    y = x * 2
-    y.register_hook(lambda g: seen.append(g.tolist()))
-    handle = y.register_hook(lambda g: g * 10)
-    (y + y).sum().backward()
-    assert seen == [[2.0] * 3]
-    assert x.grad.tolist() == [40.0] * 3
-    handle.remove()
-    handle.remove()
-
-
-def test_hooks_on_leaves_run_once_with_the_sum(x):
-    seen = []
-    x.register_hook(lambda g: seen.append(g.tolist()) or g * 2)
-    autograd.register_post_accumulate_grad_hook(x, lambda t: seen.append(t.grad.tolist()))
-    (x + x * 2).sum().backward()
-    assert seen == [[3.0] * 3, [6.0] * 3]
-
-
-def test_node_hooks_before_and_after(x):
-    y = (x * 2).sum()
-    seen = []
-    y.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
-    y.grad_fn.register_hook(lambda ins, outs: (ins[0] * 5,))
-    y.backward()
-    assert seen == [1]
-    assert x.grad.tolist() == [10.0] * 3
-
-
-def test_a_removed_hook_does_not_run_and_a_bad_one_is_named(x):
-    with x.register_hook(lambda g: g * 100):
-        pass
-    y = x * 2
-    y.register_hook(lambda g: 3)
-    assert error_text(y.sum().backward) == "a hook must return a tensor or None, not int"
-    assert x.grad is None
-    assert error_text(lambda: turnout.ones(2).register_hook(print)) == (
-        "a hook can be registered only on a tensor that requires a gradient"
-    )
-
-
-def test_retain_grad_keeps_the_gradient_and_follows_writes(x):
-    y = x * 1
-    y.retain_grad()
-    y.mul_(3)
-    y.sum().backward()
-    assert y.grad.tolist() == [1.0] * 3
+# ---- what users see
 
 
 def test_the_graph_can_be_read(x):
@@ -297,32 +233,6 @@ def test_the_graph_can_be_read(x):
     ((mul, index),) = y.grad_fn.next_functions
     assert (mul.name(), index) == ("MulBackward1", 0)
     assert mul.next_functions == ((x, 0),)
-
-
-# ---- threads, exceptions, memory
-
-
-def test_threads_sweep_one_graph_at_once_and_lose_nothing(x):
-    y = x
-    for _ in range(50):
-        y = y * 1.0 + 0
-    total = y.sum()
-    failures = []
-
-    def work():
-        try:
-            for _ in range(20):
-                total.backward(retain_graph=True)
-        except BaseException as error:  # noqa: BLE001 - reported below
-            failures.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert x.grad.tolist() == [160.0] * 3
 
 
 def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):
@@ -339,60 +249,3 @@ def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):
     assert (GRAD.get(), DISPATCH.get()) == before
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2.0] * 3
-
-
-def tensors_alive():
-    return sum(type(each) is Tensor for each in gc.get_objects())
-
-
-def test_training_leaks_nothing_without_the_garbage_collector():
-    w = turnout.tensor([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]).requires_grad_()
-    b = turnout.zeros(2).requires_grad_()
-    data = turnout.tensor([[1.0, 2.0, 3.0], [2.0, 0.0, 1.0], [0.5, 0.5, 0.5]])
-    target = turnout.tensor([0, 1, 1])
-
-    def step():
-        h = turnout.addmm(b, data, w.t()).tanh()
-        h = h.exp().sigmoid() + h.relu().sqrt() * 0.1
-        v = h * 1
-        v[0].mul_(2)
-        v.exp_()
-        loss = turnout.nn.functional.cross_entropy(v, target)
-        loss.backward(create_graph=False)
-        with turnout.no_grad():
-            for p in (w, b):
-                p.sub_(p.grad * 0.1)
-                p.grad = None
-
-    for _ in range(5):
-        step()
-    gc.collect()
-    gc.disable()
-    try:
-        before = tensors_alive()
-        for _ in range(200):
-            step()
-        assert tensors_alive() == before
-    finally:
-        gc.enable()
-
-
-def test_a_graph_dies_with_its_result_although_outputs_are_saved(x):
-    gc.collect()
-    gc.disable()
-    try:
-        y = x.exp()
-        reference = weakref.ref(y)
-        del y
-        assert reference() is None
-    finally:
-        gc.enable()
-
-
-def test_anomaly_mode_names_the_forward_line(x):
-    with autograd.detect_anomaly():
-        y = (x - 1).sqrt() * 0  # the line
-        text = error_text((y * float("inf")).sum().backward)
-    assert text.startswith("aten::mul.Scalar: its backward gave NaN for input 0\n  recorded at\n")
-    assert "# the line" in text
-    assert turnout.registry.REGISTRY.find("aten::sqrt").kernel("AutogradCPU") is not None

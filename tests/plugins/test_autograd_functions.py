@@ -72,7 +72,7 @@ def test_forward_runs_without_recording_and_untracked_calls_have_no_node(x):
     assert not Look.apply(x.detach()).requires_grad
     with turnout.no_grad():
         assert not Look.apply(x).requires_grad
-    assert seen == [(False, (True,)), (False, (False,)), (False, (False,))]
+    assert seen == [(False, (True,)), (False, (False,)), (False, (True,))]
 
 
 def test_several_outputs_unused_ones_get_zeros_or_none(x):
@@ -144,7 +144,7 @@ def test_what_a_backward_may_not_return(x):
     assert refused(function(lambda g: (g, g)).backward) == (
         "Bad.backward returned a gradient for input 1, which is not a tensor"
     )
-    assert refused(function(lambda g: (3, None)).backward) == (
+    assert refused(function(lambda g: (3, None)).backward, TypeError) == (
         "Bad.backward returned int for input 0; a tensor or None was expected"
     )
     assert refused(function(lambda g: (g[:2], None)).backward) == (

@@ -13,6 +13,7 @@ import pytest
 import turnout
 from transform_libraries import Loops, Transforms
 from transform_programs import ERRORS, PROGRAMS, written
+from transform_tangents import TANGENTS
 from turnout import autograd, func, state, trees
 from turnout.errors import TurnoutError
 
@@ -34,11 +35,12 @@ NO_LOOP = {
 
 
 @pytest.mark.filterwarnings("ignore:transforms.*has no batching rule")  # a custom operator that has none on purpose
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in NO_LOOP])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS | TANGENTS if name not in NO_LOOP])
 def test_transforms_give_what_loops_give(name: str) -> None:
-    found = numbers(PROGRAMS[name](Transforms()))
+    program = (PROGRAMS | TANGENTS)[name]
+    found = numbers(program(Transforms()))
     assert clean()
-    expected = numbers(PROGRAMS[name](Loops()))
+    expected = numbers(program(Loops()))
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.dtype == theirs.dtype

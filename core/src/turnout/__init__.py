@@ -18,6 +18,8 @@ from turnout import plugins as plugins
 from turnout.autograd import enable_grad as enable_grad
 from turnout.autograd import inference_mode as inference_mode
 from turnout.autograd import is_grad_enabled as is_grad_enabled
+from turnout.autograd import is_inference as is_inference
+from turnout.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from turnout.autograd import no_grad as no_grad
 from turnout.autograd import set_grad_enabled as set_grad_enabled
 from turnout.devices import Device as Device

@@ -7,11 +7,11 @@ are attributes of the service it registers, looked up here and activated on firs
 from __future__ import annotations
 
 from turnout.keys import TRACKED
-from turnout.state import GRAD
+from turnout.state import DISPATCH, GRAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from contextvars import Token
     from typing import Any
 
@@ -55,13 +55,20 @@ def grad_fn(tensor: Tensor) -> Any:
     return tensor.node if service is None or not tensor.gmask else service.current_node(tensor)
 
 
+_GENERATOR = 0x20  # CO_GENERATOR, without the import of inspect
+
+
 class _Mode:
-    """Sets GRAD while entered; as a decorator, around every call of the function."""
+    """Sets GRAD while entered; as a decorator, around every call of the function, or every step of a generator."""
 
     __slots__ = ("_tokens",)
 
-    def __init__(self) -> None:
-        self._tokens: list[Token[tuple[int, int]]] = []
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        made = object.__new__(cls)
+        made._tokens = []
+        return made if function is None else made(function)  # `@no_grad` without brackets
+
+    _tokens: list[Token[tuple[int, int]]]
 
     def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
         raise AssertionError("a mode says how it changes GRAD")
@@ -73,10 +80,14 @@ class _Mode:
         GRAD.reset(self._tokens.pop())
 
     def _again(self) -> _Mode:
-        return type(self)()
+        again: _Mode = type(self)()
+        return again
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         from functools import wraps
+
+        if getattr(getattr(function, "__code__", None), "co_flags", 0) & _GENERATOR:
+            return wraps(function)(lambda *args, **kwargs: self._steps(function(*args, **kwargs)))
 
         @wraps(function)
         def in_mode(*args: Any, **kwargs: Any) -> Any:
@@ -84,6 +95,27 @@ class _Mode:
                 return function(*args, **kwargs)
 
         return in_mode
+
+    def _steps(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """The generator with the mode entered while its own code runs, and left while its user's does."""
+        step: Callable[..., Any] = generator.send
+        given: Any = None
+        while True:
+            try:
+                with self._again():
+                    found = step(given)
+            except StopIteration as end:
+                return end.value
+            try:
+                given = yield found
+                step = generator.send
+            except GeneratorExit:
+                with self._again():
+                    generator.close()
+                raise
+            except BaseException as error:  # noqa: BLE001 - thrown in by the user, for the generator
+                given = error
+                step = generator.throw
 
 
 class no_grad(_Mode):
@@ -109,8 +141,10 @@ class set_grad_enabled(_Mode):
 
     __slots__ = ("_before", "_mode")
 
+    def __new__(cls, mode: bool) -> Any:
+        return super().__new__(cls)
+
     def __init__(self, mode: bool) -> None:
-        super().__init__()
         self._mode = bool(mode)
         self._before = GRAD.get()
         GRAD.set(self._change(*self._before))
@@ -119,36 +153,69 @@ class set_grad_enabled(_Mode):
         return (allowed if self._mode else 0), allowed
 
     def __enter__(self) -> None:
-        pass
+        GRAD.set(self._change(*GRAD.get()))
 
     def __exit__(self, *exc_info: object) -> None:
         GRAD.set(self._before)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         GRAD.set(self._before)
-        return (enable_grad() if self._mode else no_grad())(function)
+        decorated: Callable[..., Any] = (enable_grad() if self._mode else no_grad())(function)
+        return decorated
 
 
 class inference_mode(_Mode):
-    """`no_grad`, under PyTorch's name for code that will never need gradients.
+    """`no_grad` for code that will never need gradients: what is made in it are inference tensors.
 
-    # differs from torch: results are ordinary tensors and may take part in gradients later; there is no version counter
-    # to save here.
+    They have no version and are never saved for a backward pass: a recorded call that needs one raises AliasError, and so
+    do writes into them outside of the mode. A `clone()` made outside is a normal tensor. Normal tensors stay what they are, and
+    so do views of them. `inference_mode(False)` inside is as if the mode had not been entered.
     """
 
-    __slots__ = ("_mode",)
+    __slots__ = ("_guards", "_mode")
 
-    def __init__(self, mode: bool = True) -> None:
-        super().__init__()
-        self._mode = mode
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        made = super().__new__(cls)
+        made._guards = []
+        made._mode = mode is True or bool(mode)
+        return made(mode) if callable(mode) else made
+
+    _guards: list[Any]
+    _mode: bool
+
+    def __enter__(self) -> None:
+        from turnout.native import inference
+
+        inference.install()
+        include, keep = DISPATCH.get()
+        include = include | inference.INFERENCE if self._mode else include & ~inference.INFERENCE
+        self._guards.append(DISPATCH.set((include, keep)))
+        super().__enter__()
+
+    def __exit__(self, *exc_info: object) -> None:
+        super().__exit__()
+        DISPATCH.reset(self._guards.pop())
 
     def _again(self) -> _Mode:
-        return inference_mode(self._mode)
+        again: _Mode = inference_mode(self._mode)
+        return again
 
     def _change(self, enabled: int, allowed: int) -> tuple[int, int]:
-        return (0 if self._mode else enabled), allowed
+        return (0 if self._mode else allowed), allowed
 
 
 def is_grad_enabled() -> bool:
     """Whether imperative autograd records now."""
     return bool(GRAD.get()[0] & 1)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is entered here."""
+    from turnout.native import inference
+
+    return inference.is_enabled()
+
+
+def is_inference(tensor: Tensor) -> bool:
+    """Whether a tensor was made in `inference_mode`."""
+    return tensor.is_inference()

@@ -12,6 +12,7 @@ from turnout.devices import Device, default_device
 from turnout.devices import device as device_named
 from turnout.dtypes import DType, bool_, get_default_dtype, int64, promote_types
 from turnout.errors import CallError, DTypeError
+from turnout.native.inference import made as inference_made
 from turnout.tensors import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def tensor(
         made = made if dtype is None else made.to(dtype)
     else:
         found = _from_array(data, dtype, place)
-        made = _from_numbers(data, dtype, place) if found is None else found
+        made = inference_made(_from_numbers(data, dtype, place) if found is None else found)
     return made.requires_grad_() if requires_grad else made
 
 
@@ -47,7 +48,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: str | Device | None
         adopted = (place or default_device()).backend.adopt(data)
         if adopted is None:
             return tensor(data, dtype=dtype, device=device)
-        data = wrap(adopted, _place(device))
+        data = inference_made(wrap(adopted, _place(device)))
     if place is not None and data.device != place:
         data = data.to(device=place)
     made: Tensor = data if dtype is None or data.dtype is dtype else data.to(dtype)

@@ -55,49 +55,66 @@ def loop_counts() -> dict[str, int]:
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """A function that gives the gradient of `func`, which returns one number, with respect to some of its arguments.
 
-    argnums  which positional arguments; a tuple gives a tuple of gradients
+    argnums  which positional arguments, counted from the end where negative; a tuple gives a tuple of gradients
     has_aux  `func` returns (number, anything), and the gradient comes with that: (gradient, anything)
 
-    The gradient can be differentiated again. Raises GradientError for a result that is not one floating-point number.
+    The gradient can be differentiated again. Raises GradientError for a result that is not one floating-point number, and for
+    arguments that are not floating-point or complex.
     """
-    made: Function = _service("Autograd").functional.grad(func, argnums, has_aux)
+    made: Function = _service("Autograd").transforms.grad(func, argnums, has_aux)
     return made
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """As `grad`, with what `func` returned: (gradient, value), or (gradient, (value, anything)) with `has_aux`."""
-    made: Function = _service("Autograd").functional.grad_and_value(func, argnums, has_aux)
+    made: Function = _service("Autograd").transforms.grad_and_value(func, argnums, has_aux)
     return made
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """(func(*primals), pullback), and what else `func` returned with `has_aux`.
 
-    The pullback takes cotangents in the structure of the result and returns a tuple of gradients, one for each primal. It may be
-    called several times, and inside of another transform; not after a vmap that `vjp` was called in.
+    `pullback(cotangents, retain_graph=True, create_graph=None)` takes cotangents in the structure of the result and returns a
+    tuple of gradients, one for each primal. It may be called several times, unless with `retain_graph=False`, and inside of
+    another transform; not after a vmap that `vjp` was called in. Outer levels record the gradients where they record at all, or
+    as `create_graph` says.
     """
-    return _service("Autograd").functional.vjp(func, *primals, has_aux=has_aux)
+    return _service("Autograd").transforms.vjp(func, *primals, has_aux=has_aux)
 
 
-def jvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
-    """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`."""
-    return _service("Autograd").functional.jvp(func, primals, tangents, has_aux=has_aux)
+def jvp(
+    func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, strict: bool = False, has_aux: bool = False
+) -> Any:
+    """(func(*primals), its derivative along the tangents), and what else `func` returned with `has_aux`.
+
+    strict  an error where a result does not depend on the primals, instead of a derivative of zeros
+
+    # differs from torch: what is computed inside `no_grad` is a constant for tangents too, as it is for gradients.
+    """
+    return _service("Autograd").transforms.jvp(func, primals, tangents, strict=strict, has_aux=has_aux)
 
 
 def linearize(func: Function, *primals: Any) -> Any:
     """(func(*primals), the linear function of tangents that `jvp` would compute); `func` runs once."""
-    return _service("Autograd").functional.linearize(func, *primals)
+    return _service("Autograd").transforms.linearize(func, *primals)
 
 
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument."""
-    made: Function = _service("Autograd").functional.jacrev(func, argnums, has_aux, chunk_size)
+    """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument.
+
+    Raises GradientError for complex numbers: the Jacobian is that of `view_as_real` of them. `chunk_size` is how many rows are
+    computed at a time.
+    """
+    made: Function = _service("Autograd").transforms.jacrev(func, argnums, has_aux, chunk_size)
     return made
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """The same column by column of the argument: for functions with more results than arguments. `func` runs once."""
-    made: Function = _service("Autograd").functional.jacfwd(func, argnums, has_aux, randomness)
+    """The same column by column of the argument: for functions with more results than arguments.
+
+    # differs from torch: `func` runs once, outside of vmap, so that its own random numbers are those of all columns.
+    """
+    made: Function = _service("Autograd").transforms.jacfwd(func, argnums, has_aux, randomness)
     return made
 
 

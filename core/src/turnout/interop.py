@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from turnout import elements
 from turnout.devices import Device, device
 from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout.native.inference import made as inference_made
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import wrap
 
@@ -112,7 +113,7 @@ def from_numpy(array: Any) -> Tensor:
     made = wrap(adopted, place.backend.current_device())
     if any(length > 1 and stride == 0 for length, stride in zip(made.shape, made.stride(), strict=True)):
         made.shared_storage()  # its elements share memory: writes must take the path that looks
-    return made
+    return inference_made(made)
 
 
 def cuda_array(tensor: Tensor) -> Any:
@@ -166,4 +167,4 @@ def from_dlpack(value: Any) -> Tensor:
         raise CallError(f"from_dlpack: no device is known for DLPack's device type {int(kind)}")
     backend = device(name).backend
     place: Device = backend.resolve_device(device(name, int(index)))
-    return wrap(backend.from_dlpack(value), place)
+    return inference_made(wrap(backend.from_dlpack(value), place))

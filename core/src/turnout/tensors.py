@@ -14,7 +14,16 @@ from sys import getrefcount
 from turnout.conversions import Conversions
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
-from turnout.errors import AliasError, CallError, DimError, DTypeError, TurnoutError
+from turnout.errors import (
+    AliasError,
+    ArgumentError,
+    CallError,
+    DeviceError,
+    DimError,
+    DTypeError,
+    ShapeError,
+    TurnoutError,
+)
 from turnout.generated.methods import TensorMethods
 from turnout.keys import TRACKED
 from turnout.reductions import ReductionMethods
@@ -38,6 +47,7 @@ class Storage:
     """
 
     __slots__ = ("array", "ver", "views")
+    is_inference = False
 
     def __init__(self, array: Any, ver: int) -> None:
         self.array = array
@@ -249,6 +259,8 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
 
     @property
     def _version(self) -> int:
+        if self.is_inference():
+            raise AliasError("an inference tensor has no version: writes into it are not counted")
         return self.version() & VERSION_MASK
 
     def bump_version(self) -> None:
@@ -258,6 +270,10 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
             self.ver += 1
         else:
             storage.ver += 1
+
+    def is_inference(self) -> bool:
+        """Whether it was made in `inference_mode`: it has no version, and no gradient ever needs it."""
+        return self.storage is not None and self.storage.memory.is_inference
 
     def shared_storage(self) -> Storage:
         """The storage record, made when the tensor is first aliased."""
@@ -354,6 +370,13 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
             raise DTypeError(
                 f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
             )
+        if self.is_inference():
+            from turnout.native import inference
+
+            if not inference.is_enabled():
+                raise AliasError(
+                    "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
+                )
         self.set_gmask(self.gmask | 1)
         return self
 
@@ -377,9 +400,28 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            self._check_grad(value)
         if self.extra is None:
             self.extra = {}
         self.extra["grad"] = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    def _check_grad(self, value: Any) -> None:
+        """Raise for what cannot be this tensor's gradient."""
+        if not isinstance(value, Tensor):
+            raise CallError(f"grad must be a tensor or None, not {type(value).__name__}")
+        if value is self:
+            raise ArgumentError("a tensor cannot be its own grad")
+        if value.shape != self.shape:
+            raise ShapeError(f"grad must have the tensor's shape, {list(self.shape)}, this one has {list(value.shape)}")
+        if value.dtype is not self.dtype:
+            raise DTypeError(f"grad must have the tensor's dtype, {self.dtype.name}, this one is {value.dtype.name}")
+        if value.device != self.device:
+            raise DeviceError(f"grad must be on the tensor's device, {self.device}, this one is on {value.device}")
 
     @property
     def is_leaf(self) -> bool:
@@ -412,11 +454,37 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
 
         return autograd.register_tensor_hook(self, hook)
 
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call `hook(self)` after `.grad` of this leaf was accumulated; returns a handle to remove it."""
+        from turnout import autograd
+
+        return autograd.register_post_accumulate_grad_hook(self, hook)
+
     def retain_grad(self) -> None:
         """Keep `.grad` of a tensor that is not a leaf."""
         from turnout import autograd
 
         autograd.retain_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
+        if not self.gmask:
+            return False
+        from turnout import autograd
+
+        found: bool = autograd.retains_grad(self)
+        return found
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` it is."""
+        if not self.gmask or self.node is None:
+            return 0
+        from turnout import autograd
+
+        number: int = autograd.output_nr(self)
+        return number
 
     # ---- other dtypes and devices
 

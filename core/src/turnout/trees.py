@@ -1,14 +1,17 @@
 """Nested tuples, lists and dicts of tensors: flat, and put together again. What `turnout.func` takes and returns.
 
-A leaf is anything else. Named tuples are kept. A *prefix* of a tree has a leaf where the tree may have a whole branch.
+A leaf is anything else. Named tuples and ordered dicts are kept as what they are. A *prefix* of a tree has a leaf where the tree
+may have a whole branch.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 LEAF = None  # the structure of a leaf
+_DICTS = (dict, OrderedDict)
 
 
 class Structure:
@@ -36,7 +39,7 @@ def _is_named(kind: type) -> bool:
 def _node(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]] | None:
     """The keys and branches of a node, None for a leaf. Dicts are taken in the order of their keys."""
     kind = type(value)
-    if kind is dict:
+    if kind in _DICTS:
         return tuple(value), tuple(value.values())
     if kind is tuple or kind is list or _is_named(kind):
         return tuple(range(len(value))), tuple(value)
@@ -67,8 +70,8 @@ def _build(structure: Any, leaf: Callable[[], Any]) -> Any:
     if structure is LEAF:
         return leaf()
     parts = [_build(branch, leaf) for branch in structure.branches]
-    if structure.kind is dict:
-        return dict(zip(structure.keys, parts, strict=True))
+    if structure.kind in _DICTS:
+        return structure.kind(zip(structure.keys, parts, strict=True))
     if _is_named(structure.kind):
         return structure.kind._make(parts)
     return structure.kind(parts)
@@ -88,11 +91,11 @@ def spread(prefix: Any, structure: Any) -> list[Any] | None:
         return None
     keys, branches = _node(prefix) or ((), ())
     found: list[Any] = []
-    if structure.kind is dict:
-        if type(prefix) is not dict or set(keys) != set(structure.keys):
+    if structure.kind in _DICTS:
+        if type(prefix) not in _DICTS or set(keys) != set(structure.keys):
             return None
         branches = tuple([prefix[key] for key in structure.keys])
-    elif type(prefix) is dict or len(keys) != len(structure.keys):
+    elif type(prefix) in _DICTS or len(keys) != len(structure.keys):
         return None
     for branch, part in zip(branches, structure.branches, strict=True):
         below = spread(branch, part)

@@ -214,3 +214,19 @@ def two_devices(op: Operator, named: list[tuple[str, Any]]) -> str:
         f"{op.qualified_name}: tensors on two devices: {listed}\n"
         "  to fix  move one with .to(device); only 0-dim tensors on cpu mix with another device"
     )
+
+
+def inference_saved() -> str:
+    """A call that is recorded for gradients would save an inference tensor."""
+    return (
+        "an inference tensor cannot be saved for the backward pass: it has no version that would show later writes\n"
+        "  to fix  clone() it for a normal tensor, or make it under no_grad instead of inference_mode"
+    )
+
+
+def inference_written(name: str, argument: str) -> str:
+    """A write into an inference tensor where the mode is not entered."""
+    return (
+        f"{name}: '{argument}' is an inference tensor, which cannot be changed in place outside of inference_mode\n"
+        "  to fix  clone() it for a normal tensor, or write inside of inference_mode"
+    )

@@ -48,7 +48,7 @@ class Rule:
             if not GRAD.get()[0]:
                 return op.lookup(ks)(ks, *args)
             call = _Call(ks, args[:split], args[split:])
-            made = function.apply(*call.inputs.flat, call)
+            made = function.apply(*call.inputs.taken(), call)
             return call.outputs.put_back(made)
 
         return call_with_gradient
@@ -84,6 +84,19 @@ class _Layout:
         for value, length in zip(values, self.lengths, strict=True):
             self.flat += [value] if length is None else value
 
+    def taken(self) -> list[Any]:
+        """The values in a row, once: the tape must not keep what the rule did not save, nor a result the node that made it."""
+        flat, self.flat = self.flat, []
+        return flat
+
+    def place(self, names: Sequence[str], index: int) -> str:
+        """What messages call one of the values in a row: the argument, and its place in a list."""
+        for name, length in zip(names, self.lengths, strict=True):
+            if index < (length or 1):
+                return f"'{name}'" if length is None else f"'{name}[{index}]'"
+            index -= 1 if length is None else length
+        return "an argument"
+
     def put_back(self, flat: Any) -> Any:
         """As many values in a row, in the places that they came from."""
         if self.single and self.lengths == [None]:
@@ -116,7 +129,7 @@ def _function(op: Operator, rule: Rule) -> Any:
                 rule.setup_context(ctx=ctx, inputs=inputs, keyword_only_inputs=keywords, output=output)
             else:
                 rule.setup_context(ctx=ctx, inputs=inputs, output=output)
-        made = tuple(call.outputs.flat)
+        made = tuple(call.outputs.taken())
         return made[0] if len(made) == 1 else made
 
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -130,8 +143,18 @@ def _function(op: Operator, rule: Rule) -> Any:
             ctx.needs_input_grad = needed
         return (*_flat_gradients(op, rule, call, found), None)
 
+    names = [a.name for a in op.schema.positional]
+
+    def shown_input(ctx: Any, index: int) -> str:
+        return str(ctx.operator_call.inputs.place(names, index))
+
     name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload or 'default'}"
-    members = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
+    members: dict[str, Any] = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(backward),
+        "__module__": __name__,
+    }
+    members.update(shown_as=op.qualified_name, shown_input=staticmethod(shown_input))
     return type(name, (autograd.Function,), members)
 
 

@@ -1,4 +1,4 @@
-"""`detect_anomaly`: which forward line recorded a node, and an error at the first gradient with a NaN.
+"""`detect_anomaly`: which forward line recorded a node, where a backward pass fails and at the first gradient with a NaN.
 
 While it is on, kernels are specialised anew with a wrapper that notes the line; while it is off, nothing of it is there.
 """
@@ -6,40 +6,75 @@ While it is on, kernels are specialised anew with a wrapper that notes the line;
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Callable
 from functools import wraps
-from types import FrameType
-from typing import Any
+from traceback import StackSummary, walk_stack
+from typing import TYPE_CHECKING, Any
 
 from turnout.registry import REGISTRY, tensors_in
-from turnout_autograd.engine import ANOMALY
-from turnout_autograd.graph import Output, hooks_of
+from turnout_autograd import errors
+from turnout_autograd.engine import ANOMALY, sweep
+from turnout_autograd.graph import Node, Output, hooks_of, next_seq
 
-_SHOWN = 6  # lines of a stack
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_SHOWN = 6  # lines of the user's, innermost last
 
 
 class detect_anomaly:
-    """While entered (in the whole process), backward says which forward line a NaN comes from. Slow."""
+    """While entered (in the whole process), an error of a backward pass says which forward line it comes from. Slow.
+
+    check_nan  a gradient with a NaN is an error too
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = check_nan
 
     def __enter__(self) -> None:
-        self._before = ANOMALY.check_nan
-        set_detect_anomaly(True, self._check_nan)
+        with REGISTRY.lock:
+            self._before = ANOMALY.check_nan
+            _change(ANOMALY.depth + 1, ANOMALY.always, self._check_nan)
 
     def __exit__(self, *exc_info: object) -> None:
-        set_detect_anomaly(False, self._before)
+        with REGISTRY.lock:
+            _change(ANOMALY.depth - 1, ANOMALY.always, self._before)
 
 
-def set_detect_anomaly(mode: bool, check_nan: bool = True) -> None:
-    """Turn it on or off; calls nest."""
-    with REGISTRY.lock:
-        ANOMALY.depth = max(0, ANOMALY.depth + (1 if mode else -1))
-        ANOMALY.check_nan = check_nan and ANOMALY.depth > 0
-        if ANOMALY.depth == int(mode):
-            REGISTRY.changed()
+class set_detect_anomaly:
+    """Turn it on or off for good, or with `with` until the block's end. Inside of a `detect_anomaly` it stays on."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        with REGISTRY.lock:
+            self._before = ANOMALY.always, ANOMALY.check_nan
+            _change(ANOMALY.depth, bool(mode), check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc_info: object) -> None:
+        with REGISTRY.lock:
+            _change(ANOMALY.depth, *self._before)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether forward lines are recorded now."""
+    return ANOMALY.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a gradient with a NaN is an error now."""
+    return ANOMALY.check_nan
+
+
+def _change(depth: int, always: bool, check_nan: bool) -> None:
+    was = ANOMALY.enabled
+    ANOMALY.depth = depth
+    ANOMALY.always = always
+    ANOMALY.check_nan = check_nan and ANOMALY.enabled
+    if ANOMALY.enabled is not was:
+        REGISTRY.changed()
 
 
 def noting(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -47,25 +82,45 @@ def noting(fn: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fn)
     def note_line(ks: int, *args: Any) -> Any:
+        before = next_seq()
         result = fn(ks, *args)
-        for tensor in tensors_in(result if isinstance(result, (tuple, list)) else (result,)):
+        for tensor in tensors_in((*args, *(result if isinstance(result, (tuple, list)) else (result,)))):
             node = tensor.node if tensor.gmask else None
             node = node.node if isinstance(node, Output) else node
-            if node is not None and hasattr(node, "edges") and not hooks_of(node).line:
-                hooks_of(node).line = forward_lines()
+            if isinstance(node, Node) and node.seq > before and not hooks_of(node).line:
+                note(node)
         return result
 
     return note_line
 
 
-def forward_lines() -> str:
-    """The stack of the call that is running, innermost last and without Turnout's own frames there, as a traceback shows it."""
-    innermost = frame = sys._getframe(1)
-    while frame.f_back is not None and _is_own(frame):
-        frame = frame.f_back
-    return "".join(traceback.format_stack(innermost if _is_own(frame) else frame, limit=_SHOWN))
+def note(node: Node) -> None:
+    """Keep the lines of the user's program that led here: frames of Turnout itself would push them out."""
+    frames = list(_users(sys._getframe(1)))[:_SHOWN] or list(walk_stack(sys._getframe(1)))[:_SHOWN]
+    hooks_of(node).line = "".join(StackSummary.extract(iter(reversed(frames))).format())
 
 
-def _is_own(frame: FrameType) -> bool:
-    package = frame.f_globals.get("__name__", "").partition(".")[0]
-    return package == "turnout" or package.startswith("turnout_")
+def _users(frame: FrameType) -> Iterator[tuple[FrameType, int]]:
+    for each, line in walk_stack(frame):
+        package = each.f_globals.get("__name__", "").partition(".")[0]
+        if package != "turnout" and not package.startswith("turnout_"):
+            yield each, line
+
+
+def blame(error: BaseException) -> None:
+    """Add to an error of a backward pass which node it left, and the line that recorded it."""
+    traceback = error.__traceback__
+    node: Any = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code is sweep.__code__:
+            node = traceback.tb_frame.f_locals["node"]
+        traceback = traceback.tb_next
+    if isinstance(node, Node):
+        text = errors.failed_at(node.op_name, line_of(node))
+        if text not in getattr(error, "__notes__", ()):
+            error.add_note(text)
+
+
+def line_of(node: Node) -> str:
+    """Where a node was recorded."""
+    return node.extra.line if node.extra is not None and node.extra.line else errors.UNNOTED

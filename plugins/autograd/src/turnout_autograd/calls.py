@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout.dtypes import COMPLEX
-from turnout.errors import CallError, ShapeError
+from turnout.errors import ArgumentError, CallError, DeviceError, ShapeError
 from turnout.keys import KEYS
 from turnout.registry import find_operator
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
-from turnout_autograd.engine import Wanted, sweep
-from turnout_autograd.leaves import accumulate, deliver, hooked
+from turnout_autograd.engine import ANOMALY, Wanted, sweep
+from turnout_autograd.leaves import accumulate, accumulated, deliver, hooked
 from turnout_autograd.writes import refresh
 
 _zeros_like = find_operator("aten::zeros_like").call
@@ -36,28 +36,33 @@ def backward(
     Raises GradientError where nothing was recorded or the graph was freed, AliasError where a saved tensor was changed. An
     exception leaves every `.grad` as it was.
     """
-    outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    outputs = _tensors("backward", "output", tensors)
     retain = create_graph if retain_graph is None else retain_graph
-    allowed = GRAD.get()[1]
-    # Functional levels do not see imperative gradients: `.grad` would leak out of them.
-    token = GRAD.set((allowed | 1 if create_graph else 0, allowed))
+    before = GRAD.get()
+    allowed = before[1]
     try:
+        # Functional levels do not see imperative gradients: `.grad` would leak out of them.
+        GRAD.set((allowed | 1 if create_graph else 0, allowed))
         roots = _roots(outputs, grad_tensors)
         if inputs is None:
             deliver(sweep(roots, retain))
             return
-        into = (inputs,) if isinstance(inputs, Tensor) else tuple(dict.fromkeys(inputs))
+        into = tuple({id(t): t for t in _tensors("backward", "input", inputs)}.values())
         _check_inputs("backward", into)
         for tensor, grad in zip(into, _limited(roots, into, retain), strict=True):
             if grad is not None:
                 accumulate(tensor, [tensor, grad])
+                accumulated(tensor)
+    except Exception as error:
+        _explain(error)
+        raise
     finally:
-        GRAD.reset(token)
+        GRAD.set(before)  # not by a token: an interrupt may come before there is one
 
 
 def grad(
     outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor] | dict[Any, Tensor],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -65,19 +70,27 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
-    """The gradients of `outputs` with respect to `inputs`, one each; no `.grad` is touched.
+) -> Any:
+    """The gradients of `outputs` with respect to `inputs`, in a tuple, or in a dict like `inputs`; no `.grad` is touched.
 
     Inside vmap all of them must be batched by the same vmaps, or none: the gradients are those of each example.
 
     allow_unused       None instead of an error for inputs that the outputs do not depend on
-    materialize_grads  zeros for those
+    materialize_grads  zeros for those; ArgumentError together with allow_unused=False
     is_grads_batched   grad_outputs have a batch dim in front, over which this is done by `turnout.vmap`
 
     Raises as `backward` does.
     """
-    ends = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    into = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError(errors.unused_contradiction())
+    if isinstance(inputs, dict):
+        listed = grad(
+            outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
+            is_grads_batched, materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, listed, strict=True))
+    ends = _tensors("grad", "output", outputs)
+    into = _tensors("grad", "input", inputs)
     if is_grads_batched:
         return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if any(t.keys & _BATCHED for t in (*ends, *into)):
@@ -86,20 +99,31 @@ def grad(
         return examples.grad(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     _check_inputs("grad", into)
     retain = create_graph if retain_graph is None else retain_graph
-    enabled, allowed = GRAD.get()
-    token = GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
+    before = enabled, allowed = GRAD.get()
     try:
+        GRAD.set((allowed | 1, allowed) if create_graph else (enabled & ~1, allowed))
         roots = _roots(ends, grad_outputs)
         found = _limited(roots, into, retain)
         if materialize_grads:
             return tuple(_zeros(t, create_graph) if g is None else g for t, g in zip(into, found, strict=True))
+    except Exception as error:
+        _explain(error)
+        raise
     finally:
-        GRAD.reset(token)
+        GRAD.set(before)
     if not allow_unused:
         for i, each in enumerate(found):
             if each is None:
                 raise errors.GradientError(errors.unused(i))
     return tuple(found)
+
+
+def _explain(error: Exception) -> None:
+    """Where forward lines are noted, add the one that an error of the sweep comes from."""
+    if ANOMALY.enabled:
+        from turnout_autograd.anomaly import blame
+
+        blame(error)
 
 
 def _zeros(tensor: Tensor, tracked: bool) -> Tensor:
@@ -123,6 +147,20 @@ def _batched(
     return tuple(vmap(one)(*given))
 
 
+def _tensors(name: str, what: str, given: Any) -> tuple[Tensor, ...]:
+    """One tensor or several as a tuple. Raises CallError for anything else."""
+    if isinstance(given, Tensor):
+        return (given,)
+    try:
+        found = tuple(given)
+    except TypeError:
+        found = (given,)
+    for i, each in enumerate(found):
+        if not isinstance(each, Tensor):
+            raise CallError(errors.not_tensors(name, what, i, each))
+    return found
+
+
 def _roots(outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
     """An edge and its gradient per output."""
     levels = GRAD.get()[1] | 1
@@ -135,7 +173,10 @@ def _roots(outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
 
 
 def _as_many(given: Any, count: int) -> tuple[Any, ...]:
-    grads = (given,) if isinstance(given, Tensor) else tuple(given)
+    try:
+        grads = (given,) if isinstance(given, Tensor) else tuple(given)
+    except TypeError:
+        grads = (given,)
     if len(grads) != count:
         raise CallError(errors.gradient_count(len(grads), count))
     return grads
@@ -169,11 +210,15 @@ def _root_gradient(tensor: Tensor, given: Tensor | None, index: int) -> Tensor:
         one = backend.empty(shape, dtype, device)
         backend.fill(one, 1)
         return wrap(one, device)
+    if not isinstance(given, Tensor):
+        raise CallError(errors.gradient_type(given, index))
     if given.shape != tensor.shape:
         raise ShapeError(errors.gradient_shape(given, tensor, index))
+    if given.device != tensor.device:
+        raise DeviceError(errors.gradient_device(given, tensor, index))
     if given.dtype is not tensor.dtype:
-        if given.dtype.category == COMPLEX and tensor.dtype.category != COMPLEX:
-            raise errors.GradientError(errors.gradient_kind(given, tensor))
+        if (given.dtype.category == COMPLEX) != (tensor.dtype.category == COMPLEX):
+            raise errors.GradientError(errors.gradient_kind(given, tensor, index))
         given = given.to(dtype=tensor.dtype)
     return given
 

@@ -197,7 +197,8 @@ def _operator(node: Node) -> tuple[str, str, list[str]]:
     """The kind of a node, what was called, and what is peculiar to it."""
     if isinstance(node, CopySlices):
         steps = [_step(op, args, index) for op, args, index in node.chain]
-        return "write", "CopySlices", [f"{node.op_name} into the view", *steps]
+        written = "a write that was freed" if node.inner is None else node.op_name
+        return "write", "CopySlices", [f"{written}, into the view", *steps]
     if isinstance(node, FunctionNode):
         return "function", node.op_name, ["autograd.Function"]
     if isinstance(node, OnceNode):
@@ -242,7 +243,7 @@ def _line_row(stack: str) -> list[str]:
 
 def _saved(node: Node) -> Iterator[tuple[str, Any, Any]]:
     """Name, value and version of what a node saved; the version is None for what has none."""
-    if isinstance(node, CopySlices):
+    while hasattr(node, "inner"):  # of a write into a view: the node of the write
         if node.inner is None:
             yield "write", FREED, None
             return

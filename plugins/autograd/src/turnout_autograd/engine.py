@@ -10,6 +10,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from turnout.errors import CallError
 from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd import errors
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
 class Anomaly:
     """Whether forward lines are recorded and gradients are searched for NaN (`detect_anomaly`)."""
 
-    __slots__ = ("check_nan", "depth")
+    __slots__ = ("always", "check_nan", "depth")
 
     def __init__(self) -> None:
         self.depth = 0
+        self.always = False
         self.check_nan = False
+
+    @property
+    def enabled(self) -> bool:
+        return self.always or self.depth > 0
 
 
 ANOMALY = Anomaly()
@@ -69,11 +75,16 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
         targets = node.edges
         if wanted is not None:
             targets = wanted.reach(node)
+            if not targets:  # the end: hooks on the tensor run, those of the node do not
+                if node.extra is not None:
+                    grad = _at_outputs(node, node.extra, grad)
+                wanted.collect(node, grad)
+                node = None
+                continue
+            wanted.collect(node, grad)
         if node.extra is not None:
             grad = _before(node, node.extra, grad)
-        if wanted is not None:
-            wanted.collect(node, grad)
-            if not targets:
+            if grad is None:
                 node = None
                 continue
         grads = node.backward(grad, targets)
@@ -86,7 +97,7 @@ def sweep(roots: list[tuple[Any, Tensor]], retain: bool, wanted: Wanted | None =
                 continue
             grads = (grads,)
         if node.extra is not None and node.extra.post:
-            grads = _after(node.extra, grads, grad)
+            grads = _after(node, node.extra, grads, grad)
         if check_nan:
             _check_nan(node, grads)
         node = grad = None
@@ -140,7 +151,22 @@ def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: li
 
 
 def _before(node: Node, hooks: Hooks, grad: Any) -> Any:
-    """Run the hooks on a node's output gradients; returns them, changed or not."""
+    """Run the hooks on a node's output gradients; returns them, changed or not, and None when they left none."""
+    grads = _at_outputs(node, hooks, grad)
+    if not hooks.pre:
+        return grads
+    given = tuple(grads) if node.several else (grads,)
+    for hook in list(hooks.pre.values()):
+        made = hook(given)
+        if made is not None:
+            given = _replaced(node, given, made)
+    if all(each is None for each in given):
+        return None
+    return list(given) if node.several else given[0]
+
+
+def _at_outputs(node: Node, hooks: Hooks, grad: Any) -> Any:
+    """Run the hooks on the tensors that are a node's outputs, and keep the gradients of those that retain theirs."""
     grads = list(grad) if node.several else [grad]
     for index, table in hooks.outputs.items():
         if grads[index] is not None:
@@ -150,38 +176,56 @@ def _before(node: Node, hooks: Hooks, grad: Any) -> Any:
         if tensor is not None and grads[index] is not None:
             have = tensor.grad
             tensor.grad = grads[index] if have is None else have + grads[index]
-    for hook in list(hooks.pre.values()):
-        given = hook(tuple(grads))
-        if given is not None:
-            grads = list(given) if isinstance(given, (tuple, list)) else [given]
     return grads if node.several else grads[0]
 
 
 def run_hooks(table: dict[int, Callable[[Tensor], Any]], grad: Tensor) -> Tensor:
-    """The gradient after each hook, in the order of registration."""
+    """The gradient after each hook, in the order of registration. Raises for a result that cannot stand in its place."""
     for hook in list(table.values()):
         given = hook(grad)
         if given is not None:
-            if not isinstance(given, Tensor):
-                raise errors.GradientError(errors.hook_result(given))
+            _check_hook(given, grad)
             grad = given
     return grad
 
 
-def _after(hooks: Hooks, grads: Any, grad: Any) -> Any:
+def _after(node: Node, hooks: Hooks, grads: Any, grad: Any) -> Any:
     """Run the hooks that see a node's input and output gradients."""
-    outputs = tuple(grad) if isinstance(grad, list) else (grad,)
+    outputs = tuple(grad) if node.several else (grad,)
+    found = tuple(grads)
     for hook in list(hooks.post.values()):
-        given = hook(tuple(grads), outputs)
+        given = hook(found, outputs)
         if given is not None:
-            grads = given if isinstance(given, (tuple, list)) else (given,)
-    return grads
+            found = _replaced(node, found, given)
+    return found
+
+
+def _replaced(node: Node, grads: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
+    """What a node's hook returned, checked."""
+    if not isinstance(given, tuple):
+        raise CallError(errors.node_hook_result(node.op_name, given))
+    if len(given) != len(grads):
+        raise errors.GradientError(errors.node_hook_count(node.op_name, len(given), len(grads)))
+    for new, old in zip(given, grads, strict=True):
+        if new is not None:
+            _check_hook(new, old)
+    return given
+
+
+def _check_hook(given: Any, grad: Tensor | None) -> None:
+    """Raise for a hook's result that is not like the gradient it replaces."""
+    if not isinstance(given, Tensor):
+        raise CallError(errors.hook_result(given))
+    if grad is None:
+        raise errors.GradientError(errors.hook_for_none())
+    if given.shape != grad.shape or given.dtype is not grad.dtype or given.device != grad.device:
+        raise errors.GradientError(errors.hook_changed(given, grad))
 
 
 def _check_nan(node: Node, grads: Any) -> None:
     for i, grad in enumerate(grads):
         if grad is not None and bool((grad != grad).any()):
-            line = node.extra.line if node.extra is not None and node.extra.line else "    a time before detect_anomaly"
+            line = node.extra.line if node.extra is not None and node.extra.line else errors.UNNOTED
             raise errors.GradientError(errors.nan_found(node.op_name, i, line))
 
 

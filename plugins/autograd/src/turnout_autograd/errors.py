@@ -127,16 +127,40 @@ def not_real(tensor: Tensor) -> str:
     )
 
 
+def _output(tensor: Tensor, index: int) -> str:
+    node = getattr(tensor.node, "node", tensor.node)
+    return f"output {index}" if node is None else f"output {index}, made by {node.op_name},"
+
+
 def gradient_shape(gradient: Tensor, tensor: Tensor, index: int) -> str:
-    return f"gradient {index} has shape {list(gradient.shape)}, its output has shape {list(tensor.shape)}"
+    return f"gradient {index} has shape {list(gradient.shape)}, {_output(tensor, index)} has shape {list(tensor.shape)}"
+
+
+def gradient_device(gradient: Tensor, tensor: Tensor, index: int) -> str:
+    return f"gradient {index} is on {gradient.device}, {_output(tensor, index)} is on {tensor.device}"
+
+
+def gradient_type(value: Any, index: int) -> str:
+    return f"gradient {index} must be a tensor or None, not {type(value).__name__}"
+
+
+def not_tensors(name: str, what: str, index: int, value: Any) -> str:
+    return f"{name}: {what} {index} must be a tensor, not {type(value).__name__}"
+
+
+def unused_contradiction() -> str:
+    return "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; leave one out"
 
 
 def gradient_count(given: int, wanted: int) -> str:
     return f"{given} gradients were given for {wanted} outputs"
 
 
-def gradient_kind(gradient: Tensor, tensor: Tensor) -> str:
-    return f"the gradient of a real output ({tensor.dtype.name}) cannot be {gradient.dtype.name}"
+def gradient_kind(gradient: Tensor, tensor: Tensor, index: int) -> str:
+    return (
+        f"gradient {index} is {gradient.dtype.name}, {_output(tensor, index)} is {tensor.dtype.name}: "
+        "both must be complex, or neither"
+    )
 
 
 def unused(index: int) -> str:
@@ -169,6 +193,25 @@ def hook_result(value: Any) -> str:
     return f"a hook must return a tensor or None, not {type(value).__name__}"
 
 
+def hook_changed(given: Tensor, gradient: Tensor) -> str:
+    return (
+        f"a hook returned {tensor_text(given)} on {given.device} for a gradient {tensor_text(gradient)} on {gradient.device}; "
+        "all of these must stay as they are"
+    )
+
+
+def hook_for_none() -> str:
+    return "a hook returned a tensor in the place of a gradient that is None"
+
+
+def node_hook_result(name: str, value: Any) -> str:
+    return f"{name}: a hook of its node must return a tuple or None, not {type(value).__name__}"
+
+
+def node_hook_count(name: str, given: int, wanted: int) -> str:
+    return f"{name}: a hook of its node returned {given} gradients for {wanted}"
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
@@ -177,20 +220,28 @@ def post_hook_not_leaf() -> str:
     return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
 
 
+def post_hook_result(value: Any) -> str:
+    return f"a hook after the accumulation of .grad must return None, not {type(value).__name__}"
+
+
+def formula_count(name: str, arguments: str, given: str, wanted: int) -> str:
+    return f"{name}: its formula for '{arguments}' returned {given}, {wanted} were expected"
+
+
 def function_count(name: str, given: int, wanted: int) -> str:
     return f"{name}.backward returned {given} gradients for {wanted} inputs of forward"
 
 
-def function_extra(name: str, index: int) -> str:
-    return f"{name}.backward returned a gradient for input {index}, which is not a tensor"
+def function_extra(name: str, argument: str) -> str:
+    return f"{name}.backward returned a gradient for {argument}, which is not a tensor"
 
 
-def function_kind(name: str, index: int, value: Any) -> str:
-    return f"{name}.backward returned {type(value).__name__} for input {index}; a tensor or None was expected"
+def function_kind(name: str, argument: str, value: Any) -> str:
+    return f"{name}.backward returned {type(value).__name__} for {argument}; a tensor or None was expected"
 
 
-def function_shape(name: str, index: int, gradient: Sequence[int], tensor: Sequence[int]) -> str:
-    return f"{name}.backward returned a gradient of shape {list(gradient)} for input {index} of shape {list(tensor)}"
+def function_shape(name: str, argument: str, gradient: Sequence[int], tensor: Sequence[int]) -> str:
+    return f"{name}.backward returned a gradient of shape {list(gradient)} for {argument} of shape {list(tensor)}"
 
 
 def function_once(name: str) -> str:
@@ -199,6 +250,33 @@ def function_once(name: str) -> str:
 
 def function_not_input(name: str) -> str:
     return f"{name}: mark_dirty names a tensor that forward did not return"
+
+
+def function_marks(method: str, index: int, value: Any) -> str:
+    return f"{method}: argument {index} must be a tensor, got {type(value).__name__}"
+
+
+def function_flag(method: str, value: Any) -> str:
+    return f"{method}: takes True or False, got {type(value).__name__}"
+
+
+def function_both(name: str) -> str:
+    return f"{name}: defines both backward and vjp, which are two names for one thing"
+
+
+def function_two_rules(name: str) -> str:
+    return f"{name}: has a vmap rule and generate_vmap_rule=True, which says that it has none"
+
+
+def function_complex(name: str, argument: str, gradient: Any, wanted: Any) -> str:
+    return f"{name}.backward returned a {gradient.name} gradient for {argument}, which is {wanted.name}"
+
+
+UNNOTED = "    a time before detect_anomaly"
+
+
+def failed_at(name: str, line: str) -> str:
+    return f"{name}: its backward failed\n  recorded at\n{line.rstrip()}"
 
 
 def nan_found(name: str, index: int, line: str) -> str:
@@ -210,7 +288,7 @@ def resized(name: str) -> str:
 
 
 def function_wrote_view(name: str) -> str:
-    return f"{name}: mark_dirty names a view; write into its base, or clone() it"
+    return f"{name}: mark_dirty names a view, and forward returned more than that; write into its base, or clone() it"
 
 
 def view_left_behind(writer: str, kind: str) -> str:
@@ -257,6 +335,37 @@ def not_floating(name: str, output: Tensor) -> str:
     return f"{name}: the function must return a floating-point number, it returned {tensor_text(output)}"
 
 
+def not_differentiable(name: str, what: str, tensor: Tensor) -> str:
+    return f"{name}: {what} must be floating-point or complex to be differentiated; got {tensor_text(tensor)}"
+
+
+def nothing_returned(name: str) -> str:
+    return f"{name}: the function returned no tensor"
+
+
+def no_primals(name: str) -> str:
+    return f"{name}: primals hold no tensor"
+
+
+def independent(name: str) -> str:
+    return f"{name}: with strict=True every result must depend on the primals; one does not"
+
+
+def complex_jacobian(name: str, what: str, tensor: Tensor) -> str:
+    return (
+        f"{name}: {what} is complex ({tensor_text(tensor)}), and there are two derivatives to choose from\n"
+        "  to fix  differentiate a function between real tensors, with view_as_complex and view_as_real inside of it"
+    )
+
+
+def argnums_kind(name: str, given: Any) -> str:
+    return f"{name}: argnums must be an int or a tuple of at least one int, got {given!r}"
+
+
+def argnums_twice(name: str, given: Any) -> str:
+    return f"{name}: argnums names an argument twice: {given!r}"
+
+
 def argnums(name: str, given: Any, count: int) -> str:
     return f"{name}: argnums is {given!r}, and there are {count} positional arguments"
 
@@ -278,6 +387,60 @@ def pulled_outside(name: str) -> str:
     return (
         f"{name}: the function it returned is called outside of a vmap that it was made in\n"
         "  to fix  call it inside of the mapped function"
+    )
+
+
+# ---- turnout.autograd.functional
+
+
+def tensors_wanted(name: str, what: str, value: object) -> str:
+    return f"{name}: {what} must be a tensor or a tuple of tensors, got {type(value).__name__}"
+
+
+def strategy(name: str, given: str) -> str:
+    return f"{name}: the strategy must be 'reverse-mode' or 'forward-mode', got {given!r}"
+
+
+def not_together(name: str, one: str, other: str) -> str:
+    return f"{name}: {one} and {other} do not go together"
+
+
+def one_element(name: str, outputs: Sequence[Tensor]) -> str:
+    found = tensor_text(outputs[0]) if len(outputs) == 1 else f"{len(outputs)} tensors"
+    return f"{name}: the function must return a tensor of one element, not in a tuple; it returned {found}"
+
+
+def vector_needed(name: str, whose: str) -> str:
+    return f"{name}: 'v' can be left out only where {whose} one tensor of one element"
+
+
+def vector_count(name: str, given: int, wanted: int) -> str:
+    return f"{name}: 'v' holds {given} tensors, {wanted} are needed"
+
+
+def vector_shape(name: str, index: int, given: Tensor, wanted: Tensor) -> str:
+    return f"{name}: tensor {index} of 'v' has shape {list(given.shape)}, it belongs to a tensor {tensor_text(wanted)}"
+
+
+def strict_result(name: str, index: int) -> str:
+    return f"{name}: with strict=True every result must depend on the inputs, and result {index} does not"
+
+
+def strict_input(name: str, index: int) -> str:
+    return f"{name}: with strict=True the results must depend on every input, and one does not depend on input {index}"
+
+
+def strict_gradient(name: str, index: int) -> str:
+    return (
+        f"{name}: with strict=True the gradients must depend on the inputs, and that of input {index} does not: "
+        "the function is linear in it"
+    )
+
+
+def strict_graph(name: str, index: int) -> str:
+    return (
+        f"{name}: with strict=True and create_graph=True the derivatives must depend on the inputs, "
+        f"and that of input {index} does not"
     )
 
 

@@ -8,16 +8,17 @@ those vmaps are over: they are made active again for its time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from turnout.errors import AliasError
-from turnout.registry import find_operator
-from turnout.state import LEVELS, lower, peel, raise_
+from turnout.keys import KEYS
+from turnout.registry import REGISTRY, find_operator, tensors_in
+from turnout.state import GRAD, LEVELS, lower, peel, raise_
 from turnout.tensors import Tensor
 from turnout_autograd import calls, errors
-from turnout_autograd.function import Function, FunctionCtx
+from turnout_autograd.function import Function, FunctionCtx, backward_of
+from turnout_autograd.writes import EPOCHS
 
 _permute = find_operator("aten::permute").call
 
@@ -35,6 +36,9 @@ def active(levels: tuple[Any, ...]) -> Iterator[None]:
 
 def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`cls.apply` for arguments of which some are inside of a vmap."""
+    rule = None if cls.vmap is Function.vmap else _rule(cls, kwargs)
+    if rule is not None and not _recorded_inside(args):
+        return rule(*args)
     levels = LEVELS.get()
     single: list[bool] = []
 
@@ -45,26 +49,32 @@ def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if cls.setup_context is Function.setup_context:
             output = cls.forward(inner, *inputs, **kwargs)
         else:
-            output = cls.forward(*inputs, **kwargs)
+            output = rule(*inputs) if rule is not None and _batched(inputs) else cls.forward(*inputs, **kwargs)
             cls.setup_context(inner, inputs, output)
         if inner._dirty:
             raise errors.GradientError(errors.function_dirty_inside_vmap(cls.__name__))
         ctx.inner = inner  # type: ignore[attr-defined]
-        ctx.versions = [(t, t.version()) for t in inner._to_save if t is not None]  # type: ignore[attr-defined]
         single.append(not isinstance(output, (tuple, list)))
         outputs = [output] if single[0] else list(output)
         made = [lower(v, levels) if isinstance(v, Tensor) else v for v in outputs]
         constant = [low for low, v in zip(made, outputs, strict=True) if any(v is t for t in inner._constant)]
         ctx.mark_non_differentiable(*constant)
+        # Saved as the tape's own tensors: an example that was kept would hold the node that holds it.
+        known = {id(v): low for v, low in zip((*inputs, *outputs), (*lowered, *made), strict=True)}
+        saved = [None if t is None else known[id(t)] if id(t) in known else lower(t, levels) for t in inner._to_save]
+        ctx.save_for_backward(*saved)
+        inner._to_save = inner._constant = ()
         return tuple(made)
 
     def backward(ctx: Any, *grads: Any) -> Any:
-        for i, (tensor, version) in enumerate(ctx.versions):
-            if tensor.version() != version:
-                raise AliasError(errors.changed(cls.__name__, f"saved_tensors[{i}]", tensor, version, tensor.version()))
+        saved = ctx.saved_tensors
         with active(levels):
             raised = [None if g is None else raise_(g, levels) for g in grads]
-            found = cls.backward(ctx.inner, *raised)
+            ctx.inner._to_save = tuple([None if t is None else raise_(t, levels) for t in saved])
+            try:
+                found = backward_of(cls)(ctx.inner, *raised)
+            finally:
+                ctx.inner._to_save = ()
             results = list(found) if isinstance(found, (tuple, list)) else [found]
             return tuple([lower(g, levels) if isinstance(g, Tensor) else g for g in results])
 
@@ -73,6 +83,34 @@ def apply(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     made = function.apply(*[lower(a, levels) if isinstance(a, Tensor) else a for a in args])
     outputs = [raise_(v, levels) if isinstance(v, Tensor) else v for v in made]
     return outputs[0] if single[0] else tuple(outputs)
+
+
+def _rule(cls: type[Function], kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """The Function's own `vmap` as a function of the arguments."""
+    if cls.generate_vmap_rule:
+        raise errors.GradientError(errors.function_two_rules(cls.__name__))
+
+    def call(info: Any, in_dims: tuple[Any, ...], *values: Any) -> Any:
+        return cls.vmap(info, in_dims, *values, **kwargs)
+
+    return lambda *args: REGISTRY.services["Batched"].by_function(cls.__name__, call, args)
+
+
+def _batched(args: Sequence[Any]) -> list[Tensor]:
+    return [a for a in args if isinstance(a, Tensor) and a.keys & KEYS.bit("Batched")]
+
+
+def _recorded_inside(args: Sequence[Any]) -> bool:
+    """Whether a functional gradient that was entered inside of the innermost vmap records the call.
+
+    It sees one example, so it is the Function's backward that it needs, and not the gradient of what the rule does for all.
+    """
+    enabled = GRAD.get()[0]
+    began = max(batched.array.level.epoch for batched in _batched(args))
+    tracked = 0
+    for tensor in tensors_in(args):
+        tracked |= lower(tensor, LEVELS.get()).gmask & enabled
+    return any(tracked & bit and epoch > began for bit, epoch in EPOCHS.items())
 
 
 def grad(

@@ -50,6 +50,11 @@ def turned(grad: Tensor) -> Tensor:
     return grad.t() if GRAD.get()[0] else _unrecorded(_t, grad)
 
 
+def is_recorded(*tensors: Tensor) -> bool:
+    """Whether what is computed from one of these is recorded now: the gradient is to be differentiated with respect to it."""
+    return bool(GRAD.get()[0]) and any(t.requires_grad for t in tensors)
+
+
 def scaled(x: Any, factor: Any) -> Any:
     """x * conj(factor) without the work for 1 and -1."""
     if factor == 1:
@@ -60,8 +65,9 @@ def scaled(x: Any, factor: Any) -> Any:
 def conj(x: Any) -> Any:
     """The complex conjugate; real values are returned as they are."""
     if isinstance(x, Tensor):
-        # x.dtype in line: 60 ns of 350
-        return aten.conj_physical(x) if x.device.backend.dtype_of(x.array).category == COMPLEX else x
+        # x.dtype in line: 60 ns of 350; inside vmap it is another property
+        dtype = x.device.backend.dtype_of(x.array) if type(x) is Tensor else x.dtype
+        return aten.conj_physical(x) if dtype.category == COMPLEX else x
     return x.conjugate() if isinstance(x, complex) else x
 
 
@@ -139,6 +145,13 @@ def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim:
     return grad.new_zeros(shape).scatter(dim, indices, grad)
 
 
+def products_of_others(x: Tensor) -> Tensor:
+    """For each element the product of all others in its row, by an n x n table: exact, and differentiable again."""
+    one = aten.eye(x.shape[-1], dtype=x.dtype, device=x.device) == 1
+    made: Tensor = x.unsqueeze(-2).expand((*x.shape, x.shape[-1])).masked_fill(one, 1).prod(-1)
+    return made
+
+
 def prod_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """The product of all others; by division where no element is 0."""
     if not self.shape:
@@ -157,11 +170,7 @@ def prod_grad_dim(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim:
     share = restored(grad, shape, dim, keepdim)
     if not bool((self == 0).any()):
         return share * restored(result, shape, dim, keepdim) / self
-    n = shape[dim]
-    last = self.transpose(dim, -1)
-    one = aten.eye(n, dtype=self.dtype, device=self.device) == 1
-    others = last.unsqueeze(-2).expand((*last.shape, n)).masked_fill(one, 1).prod(-1)
-    return share * others.transpose(dim, -1)
+    return share * products_of_others(self.transpose(dim, -1)).transpose(dim, -1)
 
 
 def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
@@ -175,7 +184,8 @@ def var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: boo
 
 def std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     """By the variance; 0 where the deviation is 0."""
-    return var_grad((grad / (result * 2)).masked_fill(result == 0, 0), self, dim, correction, keepdim)
+    zero = result == 0
+    return var_grad((grad / (result * 2).masked_fill(zero, 1)).masked_fill(zero, 0), self, dim, correction, keepdim)
 
 
 def logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -208,11 +218,12 @@ def cumprod_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor
 def logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """The sum of grad[k] * exp(self - result[k]) from each element on.
 
-    Positive and negative gradients apart, as logarithms, so that nothing overflows; complex ones from an n x n table.
+    Positive and negative gradients apart, as logarithms, so that nothing overflows. From an n x n table where numbers are
+    complex, or where this is recorded: logarithms have no derivative with respect to a gradient of 0.
     """
     if not grad.shape:
         return grad
-    if self.dtype.category == COMPLEX:
+    if self.dtype.category == COMPLEX or is_recorded(grad, self):
         taken = (self.transpose(dim, -1).unsqueeze(-1) - result.transpose(dim, -1).unsqueeze(-2)).triu().exp().triu()
         return (conj(taken) * grad.transpose(dim, -1).unsqueeze(-2)).sum(-1).transpose(dim, -1)
     zero = grad == 0
@@ -259,7 +270,8 @@ def vector_norm_grad(grad: Tensor, self: Tensor, result: Tensor, ord: Any, dim: 
         powers = size.masked_fill(zero, 1).pow(ord - 1).masked_fill(zero, 0)
     else:
         powers = size.pow(ord - 1)
-    return direction * powers * (grad * norm.pow(1 - ord)).masked_fill(norm == 0, 0)
+    none = norm == 0  # 1 there, or the derivative with respect to grad would be NaN
+    return direction * powers * (grad * norm.masked_fill(none, 1).pow(1 - ord)).masked_fill(none, 0)
 
 
 # ---- layers and losses

@@ -6,20 +6,21 @@ inputs, output)`, and the older `forward(ctx, *args)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
+from weakref import ref
 
-from turnout.dtypes import FLOAT, DType
-from turnout.errors import CallError, ShapeError
+from turnout.dtypes import COMPLEX, FLOAT, DType
+from turnout.errors import CallError, DTypeError, ShapeError
 from turnout.keys import KEYS
 from turnout.registry import find_operator
 from turnout.state import GRAD, LEVELS
 from turnout.tensors import Tensor, View
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY, recording
-from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, hooks_of, start
-from turnout_autograd.writes import admit, refresh
+from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
+from turnout_autograd.writes import admit, rebase, refresh
 
 _BATCHED = KEYS.bit("Batched")
 _zeros = find_operator("aten::zeros").call
@@ -38,10 +39,11 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._constant: tuple[Tensor, ...] = ()
         self._materialize = True
-        self._node: FunctionNode | None = None
+        self._node: Callable[[], FunctionNode | None] | None = None  # weak: the node holds its ctx
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Save inputs, outputs or intermediate tensors; backward reads them as `ctx.saved_tensors`."""
+        _check_tensors("save_for_backward", [t for t in tensors if t is not None])
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -49,25 +51,39 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What was saved. Raises AliasError for a tensor that was changed in place, GradientError after it was freed."""
-        node = self._node
-        if node is None:
+        """What was saved.
+
+        Raises AliasError for a tensor that was changed in place, GradientError when it was freed, by backward or with the graph.
+        """
+        if self._node is None:
             return self._to_save
-        if self._saved is FREED:
-            raise errors.GradientError(errors.freed(node.op_name))
+        node = self._node()
+        if node is None or self._saved is FREED:
+            raise errors.GradientError(errors.freed("autograd.Function" if node is None else node.op_name))
         return tuple([_unpack(node, i, saved) for i, saved in enumerate(self._saved)])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Inputs that forward wrote into and returns."""
+        _check_tensors("mark_dirty", tensors)
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Outputs without a gradient."""
+        _check_tensors("mark_non_differentiable", tensors)
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (the default) or None for outputs that were not used."""
+        if not isinstance(value, bool):
+            raise CallError(errors.function_flag("set_materialize_grads", value))
         self._materialize = value
+
+
+def _check_tensors(method: str, values: Sequence[Any]) -> None:
+    """Raise CallError for anything but tensors."""
+    for i, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise CallError(errors.function_marks(method, i, value))
 
 
 def _unpack(node: FunctionNode, i: int, saved: Any) -> Tensor | None:
@@ -83,7 +99,7 @@ def _unpack(node: FunctionNode, i: int, saved: Any) -> Tensor | None:
 class FunctionNode(Node):
     """The node of one call of a `Function`."""
 
-    __slots__ = ("count", "ctx", "function", "inputs", "outputs")
+    __slots__ = ("__weakref__", "count", "ctx", "function", "inputs", "outputs")
     several = True
     count: int
     ctx: FunctionCtx
@@ -93,7 +109,7 @@ class FunctionNode(Node):
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
-        return self.function.__name__
+        return self.function.shown_as or self.function.__name__
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
@@ -113,29 +129,40 @@ class FunctionNode(Node):
             for i, meta in enumerate(self.outputs):
                 if given[i] is None and meta is not None:
                     given[i] = _zeros(meta[0], dtype=meta[1], device=meta[2])
-        found = self.function.backward(self.ctx, *given)
+        found = backward_of(self.function)(self.ctx, *given)
         results = list(found) if isinstance(found, (tuple, list)) else [found]
-        name = f"{self.function.__name__}"
         while len(results) > len(self.inputs) and results[-1] is None:
             results.pop()
         if len(results) != len(self.inputs):
-            raise errors.GradientError(errors.function_count(name, len(results), len(self.inputs)))
-        return [self._fitted(name, i, g) for i, g in enumerate(results)]
+            raise errors.GradientError(errors.function_count(self.op_name, len(results), len(self.inputs)))
+        return [None if g is None else self._fitted(i, g) for i, g in enumerate(results)]
 
-    def _fitted(self, name: str, i: int, grad: Any) -> Tensor | None:
+    def _fitted(self, i: int, grad: Any) -> Tensor:
         meta = self.inputs[i]
-        if grad is None:
-            return None
         if meta is None:
-            raise errors.GradientError(errors.function_extra(name, i))
+            raise errors.GradientError(errors.function_extra(self.op_name, self._input(i)))
         if not isinstance(grad, Tensor):
-            raise errors.GradientError(errors.function_kind(name, i, grad))
+            raise CallError(errors.function_kind(self.op_name, self._input(i), grad))
         if not _expands(meta[0], grad.shape):
-            raise ShapeError(errors.function_shape(name, i, grad.shape, meta[0]))
+            raise ShapeError(errors.function_shape(self.op_name, self._input(i), grad.shape, meta[0]))
+        if grad.is_complex() and meta[1].category != COMPLEX:
+            raise DTypeError(errors.function_complex(self.op_name, self._input(i), grad.dtype, meta[1]))
         return fit(grad, meta)
+
+    def _input(self, i: int) -> str:
+        return self.function.shown_input(self.ctx, i)
 
     def release(self) -> None:
         self.ctx._saved = FREED
+
+
+def backward_of(function: type[Function]) -> Callable[..., Any]:
+    """`backward`, or `vjp`, which is another name for it. Raises GradientError where both are written."""
+    if function.vjp is Function.vjp:
+        return function.backward
+    if function.backward is not Function.backward:
+        raise errors.GradientError(errors.function_both(function.__name__))
+    return function.vjp
 
 
 def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -153,7 +180,19 @@ class CustomView(View):
 
 
 class Function:
-    """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`."""
+    """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
+
+    Inside vmap forward and backward see one example. A static method `vmap(info, in_dims, *args) -> (result, out_dims)` does all
+    examples at once instead; `generate_vmap_rule = True` only says that there is none.
+    """
+
+    generate_vmap_rule = False
+    shown_as = ""  # what messages call it, where it stands for an operator
+
+    @staticmethod
+    def shown_input(ctx: Any, index: int) -> str:
+        """What messages call one of forward's arguments."""
+        return f"input {index}"
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -171,10 +210,15 @@ class Function:
 
     vjp = backward
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """The computation for all examples of a vmap; `info` has batch_size and randomness."""
+        raise NotImplementedError("a Function may define vmap as a static method")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, recorded as one node where a tensor among the arguments is tracked."""
-        enabled = GRAD.get()[0]
+        enabled, allowed = GRAD.get()
         if LEVELS.get() and any(isinstance(a, Tensor) and a.keys & _BATCHED for a in args):
             from turnout_autograd import examples
 
@@ -186,8 +230,9 @@ class Function:
                     refresh(value)
                 tracked |= value.gmask & enabled
         ctx = FunctionCtx()
-        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and bool(a.gmask & enabled) for a in args])
-        edges = tuple([(a.node or a) if need else None for a, need in zip(args, ctx.needs_input_grad, strict=True)])
+        allowed |= 1
+        ctx.needs_input_grad = tuple([isinstance(a, Tensor) and bool(a.gmask & allowed) for a in args])
+        edges = tuple([(a.node or a) if isinstance(a, Tensor) and a.gmask & enabled else None for a in args])
         metas = [(a.shape, a.dtype, a.device) if isinstance(a, Tensor) else None for a in args]
         with recording(0):
             if cls.setup_context is Function.setup_context:
@@ -206,10 +251,10 @@ class Function:
         node.function = cls
         node.ctx = ctx
         node.inputs = metas
-        if ANOMALY.depth:
-            from turnout_autograd.anomaly import forward_lines
+        if ANOMALY.enabled:
+            from turnout_autograd.anomaly import note
 
-            hooks_of(node).line = forward_lines()
+            note(node)
         made = _attach_outputs(cls, node, ctx, args, outputs, tracked)
         _save(ctx, node, outputs, made, tracked)
         if not isinstance(output, (tuple, list)):
@@ -231,10 +276,10 @@ def _attach_outputs(
         metas.append((value.shape, value.dtype, value.device))
         dirty = any(value is t for t in ctx._dirty)
         if any(value is t for t in ctx._constant) or value.dtype.category < FLOAT:
-            made.append(value)
+            made.append(value.detach() if value.gmask and not dirty else value)
         elif dirty:
             admit(cls.__name__, value, tracked)
-            _rewritten(value, Output(node, i), tracked)
+            _rewritten(value, node, i, len(outputs), args, tracked)
             made.append(value)
         else:
             made.append(_fresh(cls, value, any(value is a for a in args), Output(node, i), tracked))
@@ -247,7 +292,7 @@ def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, t
     if is_input or value.gmask:
         # An input returned as it came, or something that has a history already: another tensor over the same memory.
         source, value = value, value.new_alias(value.array, value.storage_offset())
-        value.view_of = source.view_of
+        value.view_of = source.view_of or View(source, (), source.version(), False, False)
     if value.view_of is not None:
         old = value.view_of
         view = CustomView(old.base, old.chain, value.version(), False, False)
@@ -257,13 +302,42 @@ def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, t
     return value
 
 
-def _rewritten(tensor: Tensor, output: Output, tracked: int) -> None:
+def _rewritten(tensor: Tensor, node: FunctionNode, index: int, count: int, args: tuple[Any, ...], tracked: int) -> None:
     """An input that forward wrote into: the call is its history now, and its base's."""
-    root = tensor if tensor.view_of is None else tensor.view_of.base
-    if root is not tensor:
-        raise CallError(errors.function_wrote_view(output.node.op_name))
-    tensor.set_gmask(tracked)
-    tensor.node = output
+    if tensor.view_of is None:
+        tensor.set_gmask(tracked)
+        tensor.node = Output(node, index)
+        return
+    if count > 1:
+        raise CallError(errors.function_wrote_view(node.op_name))
+    write = ViewWrite()
+    at = next(i for i, value in enumerate(args) if value is tensor)
+    start(write, (node.edges[at], *node.edges[:at], *node.edges[at + 1 :]))
+    write.inner = node
+    write.at = at
+    rebase(tensor, write, tracked)
+
+
+class ViewWrite(Node):
+    """A Function's write into a view of its only output, with the view's edge first, as the history of its base needs it.
+
+    at  which argument the view was
+    """
+
+    __slots__ = ("at", "inner")
+    at: int
+    inner: FunctionNode
+
+    @property
+    def op_name(self) -> str:  # type: ignore[override]
+        return self.inner.op_name
+
+    def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        found = self.inner.backward([grad], self.inner.edges)
+        return (found[self.at], *found[: self.at], *found[self.at + 1 :])
+
+    def release(self) -> None:
+        self.inner.release()
 
 
 def _save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], tracked: int) -> None:
@@ -274,9 +348,9 @@ def _save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], t
             continue
         at = next((i for i, t in enumerate(made) if t is tensor), -1)
         saved.append(Kept(tensor, tracked, at) if at >= 0 and tensor.gmask else (tensor, tensor.version()))
-    ctx._to_save = ()
+    ctx._to_save = ctx._dirty = ctx._constant = ()  # outputs among them hold the node
     ctx._saved = saved
-    ctx._node = node
+    ctx._node = ref(node)
 
 
 class OnceNode(Node):

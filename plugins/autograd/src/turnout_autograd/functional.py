@@ -1,274 +1,262 @@
-"""grad, vjp, jvp, jacrev, jacfwd: functions of functions, each a functional level on the one tape.
+"""`turnout.autograd.functional`: Jacobians, Hessians and products with them, under PyTorch's older names.
 
-The three steps are in `levels`: the inputs enter a level, the function runs inside of it, results leave it. Derivatives along a
-tangent are the pullback of the pullback: g(u) = pull(u) is linear in u, and its gradient with respect to u along v is the
-tangent. So there is one table of formulas, and in-place operators, views and vmap come with it.
+All are runs of `transforms.Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them comes as they do.
+With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 from turnout import func as public
-from turnout import trees
-from turnout.dtypes import FLOAT
+from turnout.autograd import enable_grad, no_grad
+from turnout.errors import ArgumentError, CallError
 from turnout.registry import find_operator
-from turnout.state import LEVELS, lower, raise_
 from turnout.tensors import Tensor
 from turnout_autograd import errors
-from turnout_autograd.levels import Level, enter, leave, new_level, pull
+from turnout_autograd.transforms import Linearized, Pushed, basis, check_real
 
 Function = Callable[..., Any]
-Argnums = int | Sequence[int]
 
 _ones_like = find_operator("aten::ones_like").call
 _zeros_like = find_operator("aten::zeros_like").call
+_stack = find_operator("aten::stack").call
+REVERSE, FORWARD = "reverse-mode", "forward-mode"
 
 
-class Linearized:
-    """A function run once inside of a level: what it returned, and its pullback.
+def jacobian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    strategy: str = REVERSE,
+) -> Any:  # fmt: skip
+    """The Jacobian of each result with respect to each input: shape of the result, then shape of the input.
 
-    inside    the results as tensors of the level, raised from their lowered form: lowering them again records nothing
-    outputs   the results as the outside sees them
+    strict     an error instead of zeros where a result does not depend on an input; with `create_graph` also where a Jacobian
+               does not
+    vectorize  all rows at once by `vmap`, not one after the other
+    strategy   "forward-mode" computes columns, for functions of few inputs; only with `vectorize`, and without the other two
+    """
+    _check_strategy("jacobian", strategy, create_graph, strict, vectorize)
+    several, given = _tuple("jacobian", "inputs", inputs)
+    rows = _columns if strategy == FORWARD else _rows
+
+    def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
+        run = Run("jacobian", func, xs, create_graph, strict)
+        with run.mode():
+            made = [_as(several, row) for row in rows(run, vectorize)]
+        return _as(run.several, made), ()
+
+    return _computed("jacobian", derivative, given, create_graph and strict)[0]
+
+
+def hessian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+    outer_jacobian_strategy: str = REVERSE,
+) -> Any:  # fmt: skip
+    """The second derivatives of a function that returns one number: for each input, with respect to each input."""
+    _check_strategy("hessian", outer_jacobian_strategy, create_graph, strict, vectorize)
+    several, given = _tuple("hessian", "inputs", inputs)
+    rows = _columns if outer_jacobian_strategy == FORWARD else _rows
+
+    def derivative(*xs: Tensor) -> tuple[Any, tuple[()]]:
+        run = Run("hessian", _gradient_of("hessian", func, strict), xs, create_graph, strict, errors.strict_gradient)
+        with run.mode():
+            return _as(several, [_as(several, row) for row in rows(run, vectorize)]), ()
+
+    return _computed("hessian", derivative, given, create_graph and strict)[0]
+
+
+def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), the gradients of its results times `v`); `v` may be left out for one number."""
+    several, given = _tuple("vjp", "inputs", inputs)
+
+    def derivative(*xs: Tensor) -> tuple[Any, Any]:
+        run = Run("vjp", func, xs, create_graph, strict)
+        vector = _vector("vjp", v, run.outputs, "the function returns")
+        return _as(several, run.gradients(vector)), _as(run.several, run.outputs)
+
+    return _computed("vjp", derivative, given, create_graph and strict)[::-1]
+
+
+def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), its derivative along `v`); `v` may be left out for one input of one number."""
+    given = _tuple("jvp", "inputs", inputs)[1]
+    vector = _vector("jvp", v, given, "it takes")
+
+    def derivative(*xs: Tensor) -> tuple[Any, Any]:
+        run = Run("jvp", func, xs, create_graph, strict)
+        with run.mode():
+            return _as(run.several, Pushed(run)(vector)), _as(run.several, run.outputs)
+
+    return _computed("jvp", derivative, given, create_graph and strict)[::-1]
+
+
+def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), `v` times the Hessian of a function that returns one number); `v` as for `jvp`."""
+    return _with_hessian("vhp", func, inputs, v, create_graph, strict)
+
+
+def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), the Hessian times `v`): what `vhp` gives, for a Hessian is symmetric."""
+    return _with_hessian("hvp", func, inputs, v, create_graph, strict)
+
+
+def _with_hessian(name: str, func: Function, inputs: Any, v: Any, create_graph: bool, strict: bool) -> Any:
+    several, given = _tuple(name, "inputs", inputs)
+    vector = _vector(name, v, given, "it takes")
+
+    def derivative(*xs: Tensor) -> tuple[Any, Any]:
+        gradient = _gradient_of(name, func, strict, True)
+        run = Run(name, gradient, xs, create_graph, strict, errors.strict_gradient, has_aux=True)
+        return _as(several, run.gradients(vector)), run.aux
+
+    return _computed(name, derivative, given, create_graph and strict)[::-1]
+
+
+# ---- runs of a function
+
+
+class Run(Linearized):
+    """A linearized function of tensors that returns a tensor or a tuple of them; `several` says which.
+
+    constant  the error's text for a result that does not depend on the inputs, if that is one
     """
 
-    def __init__(self, name: str, function: Function, primals: Sequence[Any], has_aux: bool) -> None:
-        self.name = name
-        leaves, self.inputs = trees.flatten(tuple(primals))
-        self.level: Level = new_level()
-        entered = [enter(self.level, _tensor(name, "an argument", leaf)) for leaf in leaves]
-        self.primals = leaves
-        with self.level:
-            result = function(*trees.unflatten(self.inputs, entered))
-            aux = None
-            if has_aux:
-                if not isinstance(result, tuple) or len(result) != 2:
-                    raise errors.GradientError(errors.aux_missing(name))
-                result, aux = result
-            outputs, self.structure = trees.flatten(result)
-            vmaps = self.level.vmaps
-            self.inside = [raise_(lower(_tensor(name, "a result", t), vmaps), vmaps) for t in outputs]
-        self.outputs = [leave(self.level, t) for t in self.inside]
-        self.aux = self._left(aux) if has_aux else None
+    def __init__(
+        self, name: str, func: Function, inputs: Sequence[Tensor], create_graph: bool, strict: bool,
+        constant: Callable[[str, int], str] = errors.strict_result, has_aux: bool = False,
+    ) -> None:  # fmt: skip
+        self.create_graph, self.strict = create_graph, strict
+        self.several = False
 
-    def _left(self, aux: Any) -> Any:
-        return trees.map_leaves(lambda v: leave(self.level, v) if isinstance(v, Tensor) else v, aux)
+        def called(*xs: Tensor) -> Any:
+            result = func(*xs)
+            value, aux = result if has_aux else (result, None)
+            self.several, results = _tuple(name, "the results of the function", value)
+            return (results, aux) if has_aux else results
 
-    @property
-    def result(self) -> Any:
-        """What the function returned."""
-        return trees.unflatten(self.structure, self.outputs)
+        with self.mode():
+            super().__init__(name, called, inputs, has_aux)
+        for i in range(len(self.outputs) if strict else 0):
+            if not self.depends(i):
+                raise errors.GradientError(constant(name, i))
 
-    def pull(self, cotangents: Sequence[Tensor]) -> list[Tensor]:
-        """The gradients of the inputs, zeros where none arrives."""
-        if any(vmap not in LEVELS.get() for vmap in self.level.vmaps):
-            raise errors.GradientError(errors.pulled_outside(self.name))
-        return pull(self.level, self.inside, cotangents)
+    def mode(self) -> Any:
+        """Outer levels and the imperative one record, or none does."""
+        return enable_grad() if self.create_graph else no_grad()
 
-
-def _tensor(name: str, what: str, value: Any) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise errors.GradientError(errors.not_a_tensor(name, what, value))
-    return value
+    def gradients(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
+        """The gradients of the inputs; strictly, an error instead of zeros."""
+        with self.mode():
+            found = self.reached(cotangents)
+            for i, gradient in enumerate(found if self.strict else ()):
+                if gradient is None:
+                    raise errors.GradientError(errors.strict_input(self.name, i))
+            return [_zeros_like(x) if g is None else g for x, g in zip(self.primals, found, strict=True)]
 
 
-# ---- grad
+def _rows(run: Run, vectorize: bool) -> list[list[Tensor]]:
+    """For each result the Jacobians with respect to the inputs, row by row."""
+    made = []
+    check_real(run)
+    for i, output in enumerate(run.outputs):
+
+        def pulled(cotangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
+            return tuple(run.gradients([cotangent if j == i else None for j in range(len(run.outputs))]))
+
+        seeds = basis(output)
+        if vectorize or not seeds.shape[0]:
+            rows = list(public.vmap(pulled)(seeds))
+        else:
+            rows = [_stack(list(column)) for column in zip(*map(pulled, seeds), strict=True)]
+        made.append([g.reshape((*output.shape, *x.shape)) for g, x in zip(rows, run.primals, strict=True)])
+    return made
 
 
-def grad(func: Function, argnums: Argnums, has_aux: bool) -> Function:
-    """See `turnout.func.grad`."""
-    both = grad_and_value(func, argnums, has_aux, name="grad")
+def _columns(run: Run, vectorize: bool) -> list[list[Tensor]]:
+    """The same, column by column; `_check_strategy` has seen to `vectorize`."""
+    check_real(run)
+    pushed = Pushed(run)
+    others = [_zeros_like(x) for x in run.primals]
+    made: list[list[Tensor]] = [[] for _ in run.outputs]
+    for i, x in enumerate(run.primals):
 
-    @wraps(func)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        found, value = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        def push(tangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
+            return tuple(pushed([*others[:i], tangent, *others[i + 1 :]]))
+
+        columns = public.vmap(push, out_dims=-1)(basis(x))
+        for row, output, column in zip(made, run.outputs, columns, strict=True):
+            row.append(column.reshape((*output.shape, *x.shape)))
+    return made
+
+
+def _gradient_of(name: str, func: Function, strict: bool, with_value: bool = False) -> Function:
+    """The gradients of a function that returns one number; and the number, where it is asked for."""
+
+    def gradient(*xs: Tensor) -> Any:
+        run = Run(name, func, xs, True, strict)
+        if run.several or run.outputs[0].numel() != 1:
+            raise errors.GradientError(errors.one_element(name, run.outputs))
+        found = tuple(run.gradients([_ones_like(run.outputs[0].detach())]))
+        return (found, run.outputs[0]) if with_value else found
 
     return gradient
 
 
-def grad_and_value(func: Function, argnums: Argnums, has_aux: bool, name: str = "grad_and_value") -> Function:
-    """See `turnout.func.grad_and_value`."""
-
-    @wraps(func)
-    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
-        chosen, function = _of_some(name, func, argnums, args, kwargs)
-        run = Linearized(name, function, chosen, has_aux)
-        if run.structure is not trees.LEAF or run.outputs[0].shape != ():
-            raise errors.GradientError(errors.not_one_number(name, run.outputs, run.structure is trees.LEAF))
-        output = run.outputs[0]
-        if output.dtype.category != FLOAT:
-            raise errors.GradientError(errors.not_floating(name, output))
-        found = _picked(argnums, trees.unflatten(run.inputs, run.pull([_ones_like(output.detach())])))
-        return found, (output, run.aux) if has_aux else output
-
-    return gradient_and_value
+def _computed(name: str, derivative: Function, inputs: Sequence[Tensor], strictly: bool) -> tuple[Any, Any]:
+    """What `derivative` gives for the inputs: (derivatives, values). Strictly, all derivatives must depend on the inputs."""
+    if not strictly:
+        made: tuple[Any, Any] = derivative(*inputs)
+        return made
+    with enable_grad():
+        run = Linearized(name, derivative, inputs, True)
+    for i in range(len(run.outputs)):
+        if not run.depends(i):
+            raise errors.GradientError(errors.strict_graph(name, i % len(inputs)))
+    return run.result, run.aux
 
 
-def _of_some(
-    name: str, func: Function, argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[list[Any], Function]:
-    """The chosen arguments, and the function of them alone."""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if not numbers or any(not -len(args) <= n < len(args) for n in numbers):
-        raise errors.GradientError(errors.argnums(name, argnums, len(args)))
-    at = [n % len(args) for n in numbers]
-
-    def function(*chosen: Any) -> Any:
-        given = list(args)
-        for n, value in zip(at, chosen, strict=True):
-            given[n] = value
-        return func(*given, **kwargs)
-
-    return [args[n] for n in at], function
+# ---- arguments
 
 
-def _picked(argnums: Argnums, found: tuple[Any, ...]) -> Any:
-    return found[0] if isinstance(argnums, int) else tuple(found)
+def _check_strategy(name: str, strategy: str, create_graph: bool, strict: bool, vectorize: bool) -> None:
+    if strategy not in (REVERSE, FORWARD):
+        raise ArgumentError(errors.strategy(name, strategy))
+    if vectorize and strict:
+        raise ArgumentError(errors.not_together(name, "strict=True", "vectorize=True"))
+    if strategy == FORWARD and not vectorize:
+        raise ArgumentError(errors.not_together(name, f"strategy='{FORWARD}'", "vectorize=False"))
+    if strategy == FORWARD and create_graph:
+        raise ArgumentError(errors.not_together(name, f"strategy='{FORWARD}'", "create_graph=True"))
 
 
-# ---- vjp and jvp
+def _tuple(name: str, what: str, value: Any) -> tuple[bool, tuple[Tensor, ...]]:
+    """Whether it is a tuple, and it as one. Raises CallError for what is neither a tensor nor a tuple of tensors."""
+    several = isinstance(value, tuple)
+    values: tuple[Any, ...] = value if several else (value,)
+    for each in values:
+        if not isinstance(each, Tensor):
+            raise CallError(errors.tensors_wanted(name, what, each if several else value))
+    return several, values
 
 
-def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
-    """See `turnout.func.vjp`."""
-    run = Linearized("vjp", func, primals, has_aux)
-
-    def pullback(*cotangents: Any) -> Any:
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        found = run.pull(_fitting("vjp", "cotangent", given, run.structure, run.outputs))
-        return trees.unflatten(run.inputs, found)
-
-    return (run.result, pullback, run.aux) if has_aux else (run.result, pullback)
+def _as(several: bool, values: Sequence[Any]) -> Any:
+    return tuple(values) if several else values[0]
 
 
-def _fitting(name: str, what: str, given: Any, structure: Any, like: Sequence[Tensor]) -> list[Tensor]:
-    """Tangents or cotangents, in the structure, shapes and dtypes of what they belong to."""
-    leaves, found = trees.flatten(given)
-    if found != structure:
-        raise errors.GradientError(errors.other_structure(name, what))
-    fitted = []
-    for i, (leaf, tensor) in enumerate(zip(leaves, like, strict=True)):
-        _tensor(name, "a " + what, leaf)
-        if leaf.shape != tensor.shape:
-            raise errors.GradientError(errors.other_shape(name, what, i, leaf, tensor))
-        fitted.append(leaf if leaf.dtype is tensor.dtype else leaf.to(dtype=tensor.dtype))
-    return fitted
+def _vector(name: str, v: Any, like: Sequence[Tensor], whose: str) -> Sequence[Tensor]:
+    """`v` as tensors that fit `like`; one, where it is left out and there is one number."""
+    if v is None:
+        if len(like) != 1 or like[0].numel() != 1:
+            raise errors.GradientError(errors.vector_needed(name, whose))
+        return [_ones_like(like[0].detach())]
+    values = _tuple(name, "v", v)[1]
+    if len(values) != len(like):
+        raise errors.GradientError(errors.vector_count(name, len(values), len(like)))
+    for i, (value, tensor) in enumerate(zip(values, like, strict=True)):
+        if value.shape != tensor.shape:
+            raise errors.GradientError(errors.vector_shape(name, i, value, tensor))
+    return values
 
 
-class Pushed:
-    """The linear function of tangents of a run: the pullback of its pullback."""
-
-    def __init__(self, run: Linearized) -> None:
-        self._run = run
-        self._at = [i for i, t in enumerate(run.outputs) if t.dtype.category >= FLOAT]
-        seeds = [_zeros_like(run.outputs[i].detach()) for i in self._at]
-
-        def pullback(*cotangents: Tensor) -> Any:
-            given = iter(cotangents)
-            return tuple(
-                run.pull([next(given) if i in self._at else _zeros_like(t) for i, t in enumerate(run.outputs)])
-            )
-
-        self._pulled = Linearized(run.name, pullback, seeds, False) if seeds else None
-
-    def __call__(self, tangents: Sequence[Tensor]) -> list[Tensor]:
-        """A tangent for each result; zeros for those that are not floating-point."""
-        found = iter(self._pulled.pull(tangents) if self._pulled is not None else ())
-        return [next(found) if i in self._at else _zeros_like(t) for i, t in enumerate(self._run.outputs)]
-
-
-def jvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False) -> Any:
-    """See `turnout.func.jvp`."""
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise errors.GradientError(errors.not_tuples("jvp"))
-    run = Linearized("jvp", func, primals, has_aux)
-    given = _fitting("jvp", "tangent", tuple(tangents), run.inputs, run.primals)
-    made = trees.unflatten(run.structure, Pushed(run)(given))
-    return (run.result, made, run.aux) if has_aux else (run.result, made)
-
-
-def linearize(func: Function, *primals: Any) -> Any:
-    """See `turnout.func.linearize`."""
-    run = Linearized("linearize", func, primals, False)
-    pushed = Pushed(run)
-
-    def push(*tangents: Any) -> Any:
-        return trees.unflatten(
-            run.structure, pushed(_fitting("linearize", "tangent", tangents, run.inputs, run.primals))
-        )
-
-    return run.result, push
-
-
-# ---- Jacobians
-
-
-def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
-    """See `turnout.func.jacrev`."""
-
-    @wraps(func)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen, function = _of_some("jacrev", func, argnums, args, kwargs)
-        run = Linearized("jacrev", function, chosen, has_aux)
-        rows = []
-        for i, output in enumerate(run.outputs):
-            found = public.vmap(_pull_of(run, i), chunk_size=chunk_size)(_basis(output))
-            shaped = [g.reshape(output.shape + g.shape[1:]) for g in found]
-            rows.append(_picked(argnums, trees.unflatten(run.inputs, shaped)))
-        made = trees.unflatten(run.structure, rows)
-        return (made, run.aux) if has_aux else made
-
-    return jacobian
-
-
-def _pull_of(run: Linearized, i: int) -> Function:
-    def pull_one(cotangent: Tensor) -> tuple[Tensor, ...]:
-        others = [_zeros_like(t) for t in run.outputs]
-        return tuple(run.pull([*others[:i], cotangent, *others[i + 1 :]]))
-
-    return pull_one
-
-
-def _basis(tensor: Tensor) -> Tensor:
-    """All tensors of this shape that are 1 at one place: [number of elements, shape]."""
-    count = tensor.numel()
-    made = tensor.new_zeros((count, count))
-    if count:
-        made.diagonal().fill_(1)
-    return made.reshape((count, *tensor.shape))
-
-
-def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> Function:
-    """See `turnout.func.jacfwd`."""
-
-    @wraps(func)
-    def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen, function = _of_some("jacfwd", func, argnums, args, kwargs)
-        run = Linearized("jacfwd", function, chosen, has_aux)
-        pushed = Pushed(run)
-        columns = []
-        for i, primal in enumerate(run.primals):
-            found = public.vmap(_push_of(run, pushed, i), out_dims=-1, randomness=randomness)(_basis(primal))
-            columns.append([t.reshape(t.shape[:-1] + primal.shape) for t in found])
-        rows = [
-            _picked(argnums, trees.unflatten(run.inputs, [column[j] for column in columns]))
-            for j in range(len(run.outputs))
-        ]
-        made = trees.unflatten(run.structure, rows)
-        return (made, run.aux) if has_aux else made
-
-    return jacobian
-
-
-def _push_of(run: Linearized, pushed: Pushed, i: int) -> Function:
-    def push_one(tangent: Tensor) -> tuple[Tensor, ...]:
-        others = [_zeros_like(t) for t in run.primals]
-        return tuple(pushed([*others[:i], tangent, *others[i + 1 :]]))
-
-    return push_one
-
-
-__all__ = ["grad", "grad_and_value", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -39,7 +39,7 @@ class Specializer:
         fn = decide(op, self._options)
         if fn is FALLTHROUGH:
             return fn
-        if ANOMALY.depth:
+        if ANOMALY.enabled:
             from turnout_autograd.anomaly import noting
 
             fn = noting(fn)

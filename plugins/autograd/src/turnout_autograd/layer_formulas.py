@@ -6,8 +6,8 @@ from math import prod
 from typing import Any
 
 from turnout.generated import operators as aten
-from turnout.state import GRAD
 from turnout.tensors import Tensor
+from turnout_autograd.formulas import is_recorded
 
 Ints = tuple[int, ...]
 
@@ -35,7 +35,7 @@ def layer_norm_grad(
     bias: Tensor | None, eps: float, mask: Any,
 ) -> Any:  # fmt: skip
     """By native_layer_norm_backward; the saved statistics are constants, so a gradient that is recorded computes them anew."""
-    if GRAD.get()[0]:
+    if is_recorded(input):
         rows = input.to(mean.dtype).reshape((*mean.shape, prod(normalized_shape)))
         mean, rstd = (s.reshape(mean.shape) for s in _statistics(rows, eps))
     return aten.native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight, bias, mask)
@@ -47,7 +47,7 @@ def group_norm_grad(
 ) -> Any:  # fmt: skip
     """The same for groups of channels, of which the statistics have gradients too."""
     rows = input.to(mean.dtype).reshape((n, group, c // group * area))
-    if GRAD.get()[0]:
+    if is_recorded(input):
         mean, rstd = (s.reshape((n, group)) for s in _statistics(rows, eps))
     made: Any = (None, None, None)
     if grads[0] is not None:

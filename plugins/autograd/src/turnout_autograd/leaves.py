@@ -6,9 +6,11 @@ import threading
 from sys import getrefcount
 from typing import Any
 
+from turnout.errors import CallError
 from turnout.keys import TRACKED
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
+from turnout_autograd import errors
 from turnout_autograd.engine import run_hooks
 from turnout_autograd.graph import fit_to_leaf
 
@@ -25,24 +27,44 @@ def hooked(leaf: Tensor, grad: Tensor) -> Tensor:
     return run_hooks(table, grad) if table else grad
 
 
+def leaf_hooks(leaf: Tensor, name: str) -> dict[int, Any]:
+    """The table of a leaf's hooks, made when there is none yet."""
+    global _any_hooks
+    _any_hooks = True
+    if leaf.extra is None:
+        leaf.extra = {}
+    table: dict[int, Any] = leaf.extra.setdefault(name, {})
+    return table
+
+
+_any_hooks = False  # in the whole process: a step without hooks looks at no leaf twice
+
+
 def deliver(sinks: dict[int, list[Any]]) -> None:
-    """Accumulate every sink's gradient into its leaf's `.grad`."""
+    """Accumulate every sink's gradient into its leaf's `.grad`, when all hooks on leaves have run."""
+    if _any_hooks:
+        for sink in sinks.values():
+            leaf = sink[0]
+            if leaf.gmask and leaf.extra is not None:
+                sink[1] = fit_to_leaf(hooked(leaf, sink[1]), leaf)
     for sink in sinks.values():
         leaf = sink[0]
         if not leaf.gmask:
             continue  # requires_grad was switched off since
-        extra = leaf.extra
-        if extra is None:
-            accumulate(leaf, sink)
-            continue
-        table = extra.get(HOOKS)
-        if table:
-            sink[1] = fit_to_leaf(run_hooks(table, sink[1]), leaf)
         accumulate(leaf, sink)
-        table = extra.get(POST_HOOKS)
-        if table:
-            for hook in list(table.values()):
-                hook(leaf)
+        if _any_hooks:
+            accumulated(leaf)
+
+
+def accumulated(leaf: Tensor) -> None:
+    """Run the hooks that follow the accumulation. Raises CallError for one that returns anything."""
+    extra = leaf.extra
+    table = extra.get(POST_HOOKS) if extra else None
+    if table:
+        for hook in list(table.values()):
+            given = hook(leaf)
+            if given is not None:
+                raise CallError(errors.post_hook_result(given))
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from turnout.dtypes import FLOAT
-from turnout.registry import find_operator
 from turnout.state import CLOCK, GRAD, LEVELS, lower, raise_
 from turnout.tensors import Tensor
 from turnout_autograd.engine import Wanted, sweep
 from turnout_autograd.graph import attach, start
 from turnout_autograd.writes import EPOCHS, InputNode, refresh
 
-_zeros_like = find_operator("aten::zeros_like").call
 _LOCK = threading.Lock()
 
 
@@ -88,13 +86,20 @@ def leave(level: Level, tensor: Tensor) -> Tensor:
     return raise_(made, level.vmaps)
 
 
-def pull(level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients with respect to the level's inputs, zeros where nothing arrives; `outputs` are those inside the level."""
+def pull(
+    level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], retain: bool = True
+) -> list[Tensor | None]:
+    """The gradients with respect to the level's inputs, None where none arrives; `outputs` are those inside the level.
+
+    An output whose cotangent is None does not matter.
+    """
     enabled, allowed = GRAD.get()
     token = GRAD.set((enabled & ~level.bit, allowed & ~level.bit))
     try:
         roots = []
         for output, cotangent in zip(outputs, cotangents, strict=True):
+            if cotangent is None:
+                continue
             low = lower(output, level.vmaps)
             if low.view_of is not None:
                 refresh(low)
@@ -102,11 +107,8 @@ def pull(level: Level, outputs: Sequence[Tensor], cotangents: Sequence[Tensor]) 
                 roots.append((low.node, lower(cotangent, level.vmaps)))
         nodes = [node for _, node in level.inputs if node is not None]
         wanted = Wanted([edge for edge, _ in roots], (), frozenset(nodes))
-        sweep(roots, True, wanted)
-        found = []
-        for low, node in level.inputs:
-            gradient = None if node is None else wanted.outputs[node][0]
-            found.append(raise_(_zeros_like(low) if gradient is None else gradient, level.vmaps))
-        return found
+        sweep(roots, retain, wanted)
+        found = [None if node is None else wanted.outputs[node][0] for _, node in level.inputs]
+        return [None if gradient is None else raise_(gradient, level.vmaps) for gradient in found]
     finally:
         GRAD.reset(token)

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.generated import operators as aten
-from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd.errors import GradientError
-from turnout_autograd.formulas import Ints, conj, turned
+from turnout_autograd.formulas import Ints, conj, is_recorded, products_of_others, turned
 
 Geometry = tuple[Ints, Ints, int]
 
@@ -148,24 +147,39 @@ def lu_unpack_grad(grads: Any, shape: Ints) -> Tensor:
 
 def _inverse_adjoint(A: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """A^-H, by the factors that are there unless the gradient is to be differentiated."""
-    if GRAD.get()[0]:
+    if is_recorded(A):
         return adjoint(aten.linalg_inv_ex(A)[0])
     return aten.linalg_lu_solve(LU, pivots, _identity(LU).expand(LU.shape), adjoint=True)
 
 
 def det_grad(grad: Tensor, A: Tensor, result: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
     """g conj(det) A^-H. Zeros on the diagonal of U become tiny ones, which gives the limit for a singular matrix."""
-    if GRAD.get()[0]:
-        return (grad * conj(result)).unsqueeze(-1).unsqueeze(-1) * adjoint(aten.linalg_inv_ex(A)[0])
-    entries = LU.diagonal(0, -2, -1)
-    tiny = 2.0**-23 if LU.dtype.to_real().itemsize == 4 else 2.0**-52
-    zero = entries == 0
-    LU = LU + _diag(zero.to(LU.dtype) * tiny)
+    tiny = 2.0**-23 if A.dtype.to_real().itemsize == 4 else 2.0**-52
+    if is_recorded(A):
+        return _recorded_det_grad(grad, A, result, 100 * tiny)
+    LU = LU + _diag((LU.diagonal(0, -2, -1) == 0).to(LU.dtype) * tiny)
     steps = (pivots != aten.arange__start(1, pivots.shape[-1] + 1, device=pivots.device)).sum(-1)
     odd = steps.remainder(2) == 1
     product = LU.diagonal(0, -2, -1).prod(-1)
     product = aten.where__self(odd, -product, product)
     return (grad * conj(product)).unsqueeze(-1).unsqueeze(-1) * _inverse_adjoint(A, LU, pivots)
+
+
+def _recorded_det_grad(grad: Tensor, A: Tensor, result: Tensor, tiny: float) -> Tensor:
+    """The same to be differentiated: for a singular matrix by its singular values, as the adjugate's conjugate transpose.
+
+    Each of the two ways gets a matrix in whose place the other counts that does it no harm.
+    """
+    singular = result.abs().unsqueeze(-1).unsqueeze(-1) < tiny
+    one = _identity(A)
+    inverse = aten.linalg_inv_ex(aten.where__self(singular, one, A))[0]
+    regular = (grad * conj(result)).unsqueeze(-1).unsqueeze(-1) * adjoint(inverse)
+    steps = _diag(aten.arange__start(1, A.shape[-1] + 1, dtype=A.dtype, device=A.device))
+    U, S, Vh = aten._linalg_svd(aten.where__self(singular, A, steps), True, True)
+    signed = grad * conj(aten._linalg_det(U)[0] * aten._linalg_det(Vh)[0])
+    others = products_of_others(S).to(A.dtype)
+    limit = (U * others.unsqueeze(-2)).matmul(Vh) * signed.unsqueeze(-1).unsqueeze(-1)
+    return aten.where__self(singular, limit, regular)
 
 
 def slogdet_grad(grads: Any, A: Tensor, sign: Tensor, LU: Tensor, pivots: Tensor) -> Tensor:
@@ -186,7 +200,7 @@ def solve_grad(
     """gB = A^-H g, gA = -gB X^H; from the other side for X A = B."""
     vector = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     g, X = (grad.unsqueeze(-1), result.unsqueeze(-1)) if vector else (grad, result)
-    if GRAD.get()[0]:
+    if is_recorded(A):
         gB = aten._linalg_solve_ex(adjoint(A), g, left=left)[0]
     else:
         gB = aten.linalg_lu_solve(LU, pivots, g, left=left, adjoint=True)

@@ -26,6 +26,12 @@ def erf_grad(grad: Tensor, self: Tensor) -> Tensor:
     return grad * (2 / sqrt(pi) * (-(self * self)).exp())
 
 
+def over_square(part: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """part / (x^2 + y^2); 0 at 0."""
+    size = x * x + y * y
+    return part / where(size == 0, 1, size)
+
+
 def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """For a number as exponent; 0 for exponent 0, also where self is 0."""
     return aten.zeros_like(grad) if exponent == 0 else grad * (conj(self).pow(exponent - 1) * conj(exponent))
@@ -33,26 +39,30 @@ def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
     """0 where the exponent is 0, also where self is."""
-    return _masked(grad * conj(exponent * self.pow(exponent - 1)), exponent == 0)
+    return grad * _masked(conj(exponent * self.pow(exponent - 1)), exponent == 0)
 
 
 def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     """result * log(self); 0 where self is 0 and the exponent is not negative, the limit from above."""
     zero = (self == 0).logical_and(aten.real(exponent) >= 0)
-    return _masked(grad * (conj(result) * conj(self).log()), zero)
+    return grad * _masked(conj(result) * conj(self).log(), zero)
 
 
 def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """The same for a number as base."""
     if self == 0:
-        return where(aten.real(exponent) >= 0, 0, grad * (conj(result) * float("-inf")))
+        return grad * where(aten.real(exponent) >= 0, 0, conj(result) * float("-inf"))
     if self < 0:
         return grad * (conj(result) * float("nan"))
     return grad * (conj(result) * scalar_log(self))
 
 
 def _masked(x: Tensor, mask: Tensor) -> Tensor:
-    """0 where `mask`, which may have a larger shape."""
+    """0 where `mask`, which may have a larger shape.
+
+    What is masked for being infinite or NaN is a factor of the gradient, not the product: that would have no derivative with
+    respect to the gradient.
+    """
     return aten.where__ScalarSelf(mask, 0, x)
 
 
@@ -118,7 +128,7 @@ def sinc_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 def copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """1 or -1 as the sign was kept or changed; 0 at 0."""
-    return _masked(grad * (result / self), self == 0)
+    return grad * _masked(result / self, self == 0)
 
 
 def ldexp_of(exponent: Tensor) -> Tensor:
@@ -128,7 +138,9 @@ def ldexp_of(exponent: Tensor) -> Tensor:
 
 def xlogy_grad(grad: Tensor, self: Tensor, log: Any) -> Tensor:
     """log(y), or log(1 + y); 0 where self is 0, but for a log that is NaN."""
-    return _masked(grad * log, (self == 0).logical_and(log <= INF) if isinstance(log, Tensor) else self == 0)
+    if not isinstance(log, Tensor):
+        return grad * _masked(grad.new_full(self.shape, log), self == 0)
+    return grad * _masked(log, (self == 0).logical_and(log <= INF))
 
 
 def log1p_of(x: Any) -> float:

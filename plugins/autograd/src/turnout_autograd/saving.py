@@ -39,6 +39,14 @@ def refuse(node: Node, argument: str, reason: str) -> NoReturn:
     raise errors.GradientError(errors.not_implemented(node.op_name, argument, reason))
 
 
+def counted(node: Node, arguments: str, grads: Any, count: int) -> Any:
+    """The gradients that one formula gives for several arguments, or for a list. Raises GradientError for a wrong number."""
+    if not isinstance(grads, (tuple, list)) or len(grads) != count:
+        given = f"{len(grads)} gradients" if isinstance(grads, (tuple, list)) else type(grads).__name__
+        raise errors.GradientError(errors.formula_count(node.op_name, arguments, given, count))
+    return grads
+
+
 def unlike(result: Tensor, *arguments: Tensor | None) -> tuple[Meta | None, ...] | None:
     """What `fit` needs when any argument differs from the result in shape, dtype or device."""
     shape, dtype, device = result.array.shape, result.dtype, result.device

@@ -9,23 +9,28 @@ from weakref import ref
 from turnout.state import peel
 from turnout.tensors import Tensor
 from turnout_autograd import errors
-from turnout_autograd.anomaly import detect_anomaly, set_detect_anomaly
+from turnout_autograd.anomaly import (
+    detect_anomaly,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
+    set_detect_anomaly,
+)
 from turnout_autograd.calls import backward, grad
 from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of
-from turnout_autograd.leaves import HOOKS, POST_HOOKS
+from turnout_autograd.leaves import HOOKS, POST_HOOKS, leaf_hooks
 from turnout_autograd.levels import enter, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
 
 
 def __getattr__(name: str) -> Any:
-    """`functional` and `graph`, which few programs need, are imported when they are."""
-    if name == "functional":
-        from turnout_autograd import functional
+    """What few programs need is imported when they do."""
+    if name in ("function", "functional", "transforms"):
+        from importlib import import_module
 
-        return functional
+        return import_module(f"turnout_autograd.{name}")
     if name == "graph":
         from turnout_autograd.drawing import graph
 
@@ -37,12 +42,9 @@ def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]
     """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place."""
     if not tensor.requires_grad:
         raise GradientError(errors.hook_on_untracked())
-    if tensor.view_of is not None:
-        refresh(tensor)
-    edge = tensor.node
-    if edge is None:
-        return Handle(_leaf_table(tensor, HOOKS), hook)
-    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
+    node, index = _edge(tensor)
+    if node is None:
+        return Handle(leaf_hooks(tensor, HOOKS), hook)
     return Handle(hooks_of(node).outputs.setdefault(index, {}), hook)
 
 
@@ -52,31 +54,41 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
         raise GradientError(errors.hook_on_untracked())
     if tensor.node is not None or peel(tensor)[1]:
         raise GradientError(errors.post_hook_not_leaf())
-    return Handle(_leaf_table(tensor, POST_HOOKS), hook)
-
-
-def _leaf_table(tensor: Tensor, name: str) -> dict[int, Any]:
-    if tensor.extra is None:
-        tensor.extra = {}
-    table: dict[int, Any] = tensor.extra.setdefault(name, {})
-    return table
+    return Handle(leaf_hooks(tensor, POST_HOOKS), hook)
 
 
 def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a tensor that is not a leaf in its `.grad`."""
     if not tensor.requires_grad:
         raise GradientError(errors.retain_untracked())
+    node, index = _edge(tensor)
+    if node is not None:
+        hooks_of(node).retained[index] = ref(tensor)
+
+
+def retains_grad(tensor: Tensor) -> bool:
+    """Whether the gradient of a tensor that is not a leaf will be kept."""
+    node, index = _edge(tensor)
+    kept = node.extra.retained.get(index) if node is not None and node.extra is not None else None
+    return kept is not None and kept() is tensor
+
+
+def output_nr(tensor: Tensor) -> int:
+    """Which output of its node a tensor is."""
+    return _edge(tensor)[1]
+
+
+def _edge(tensor: Tensor) -> tuple[Any, int]:
+    """A tensor's node, brought up to date, and which of its outputs it is; (None, 0) for a leaf."""
     if tensor.view_of is not None:
         refresh(tensor)
     edge = tensor.node
-    if edge is None:
-        return
-    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
-    hooks_of(node).retained[index] = ref(tensor)
+    return (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
 
 
 __all__ = [
     "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node",
-    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "leave", "new_level", "once_differentiable", "pull",
-    "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "set_detect_anomaly",
+    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
+    "leave", "new_level", "once_differentiable", "output_nr", "pull", "refresh", "register_post_accumulate_grad_hook",
+    "register_tensor_hook", "retain_grad", "retains_grad", "set_detect_anomaly",
 ]  # fmt: skip

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from turnout.errors import AliasError
 from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
-from turnout.tensors import Tensor, View
+from turnout.tensors import Tensor, View, wrap
 from turnout_autograd import errors
 from turnout_autograd.graph import Hooks, Kept, Node, Output, attach, hooks_of, next_seq, start
 
@@ -179,24 +179,26 @@ class CopySlices(Node):
     """A write into a view, as the history of its base.
 
     inner    the node of the write itself; None once it was freed
+    label    its name then
     chain    how the view came from the base
     strides  the base's: some of the chain may see memory and not elements
     """
 
-    __slots__ = ("chain", "inner", "strides")
+    __slots__ = ("chain", "inner", "label", "strides")
     chain: tuple[Any, ...]
     inner: Node | None
+    label: str
     strides: tuple[int, ...]
 
     @property
     def op_name(self) -> str:  # type: ignore[override]
-        return "a write into a view" if self.inner is None else self.inner.op_name
+        return self.label if self.inner is None else self.inner.op_name
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradient of the base is `grad` outside the view, and what the write's formula makes of it inside."""
         inner = self.inner
         if inner is None:
-            raise errors.GradientError(errors.freed(self.op_name))
+            raise errors.GradientError(errors.freed(self.label))
         rest = grad.clone()
         if rest.stride() != self.strides:
             rest = grad.new_empty_strided(grad.shape, self.strides).copy_(grad)
@@ -217,6 +219,7 @@ class CopySlices(Node):
     def release(self) -> None:
         if self.inner is not None:
             self.inner.release()
+            self.label = self.inner.op_name
             self.inner = None
 
 
@@ -235,13 +238,14 @@ class KeptOfView(Kept):
 
 
 def _leading_back(slices: CopySlices, inner: Node, rest: Tensor) -> Node:
-    """A node that does what `inner` does; what it saved as its output is a view of what `slices` made, laid out as `rest` is."""
+    """A node that does what `inner` does; what it saved as its output is a view of what `slices` made, of the shape of `rest`."""
     outputs = {n: kept for n in type(inner).__slots__ if isinstance(kept := getattr(inner, n, None), Kept)}
     if not outputs:
         return inner
     inner = copy(inner)
     for name, kept in outputs.items():
-        base = rest.detach()
+        # Not a view of `rest`, which may be inside of a vmap over gradients: what was saved is not.
+        base = wrap(kept.array, kept.device).new_empty_strided(rest.shape, slices.strides, dtype=rest.dtype)
         attach(base, slices, kept.gmask)
         with _recording(kept.gmask):
             setattr(inner, name, KeptOfView(kept, replay(base, slices.chain).node))

@@ -1,4 +1,4 @@
-"""Batching rules that users register: `function(info, in_dims, *args) -> (result, out_dims)`.
+"""Batching rules that users write, for operators and Functions: `function(info, in_dims, *args) -> (result, out_dims)`.
 
 A rule written in operators is like any other. An *opaque* one calls an array library: it runs on plain tensors without being
 recorded, so that outer vmaps loop over it, and its gradient is the operator's own, one example after the other.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from turnout import func
+from turnout import func, trees
 from turnout.generated import operators as aten
 from turnout.state import LEVELS
 from turnout.tensors import Tensor
 from turnout_batched import errors
-from turnout_batched.kernels import as_switched, by_rule, example_of, top_level
+from turnout_batched.kernels import as_switched, by_rule, example_of, peeled, top_level, wrapped
 from turnout_batched.levels import moved
 from turnout_batched.values import batched_tensor, is_batched
 
@@ -44,10 +44,24 @@ def custom_rule(op: Operator, function: Call, opaque: bool) -> Call:
         keywords = dict(zip(names, values[split:], strict=True))
         found = function(VmapInfo(level), tuple(dims[:split]), *values[:split], **keywords)
         if not isinstance(found, tuple) or len(found) != 2:
-            raise errors.VmapError(errors.bad_rule(op, found))
+            raise errors.VmapError(errors.bad_rule(op.qualified_name, found))
         return found
 
     return as_switched(op, by_rule(op, _opaque(op, rule) if opaque else rule, with_level=True))
+
+
+def by_function(name: str, function: Call, args: tuple[Any, ...]) -> Any:
+    """A call with batched tensors among its arguments, done by a rule for the innermost of their vmaps. Raises VmapError."""
+    level = top_level(args)
+    values, dims = peeled(args, level)
+    found = function(VmapInfo(level), tuple(dims), *values)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise errors.VmapError(errors.bad_rule(name, found))
+    made, bdim = found
+    alike = len(bdim) == len(made) if isinstance(made, (tuple, list)) and isinstance(bdim, (tuple, list)) else True
+    if not alike or (isinstance(made, Tensor) and not (bdim is None or isinstance(bdim, int))):
+        raise errors.VmapError(errors.bad_out_dims(name, bdim))
+    return wrapped(made, bdim, level)
 
 
 def _opaque(op: Operator, rule: Call) -> Call:
@@ -108,12 +122,16 @@ def _recorded(op: Operator, rule: Call, level: Level, dims: list[Any], found: li
 
 
 def _pulled(op: Operator, values: list[Any], at: list[int], grads: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    def of_tensors(*tensors: Tensor) -> Any:
+    differentiable: list[bool] = []
+
+    def of_tensors(*tensors: Tensor) -> list[Tensor]:
         given = list(values)
         for i, tensor in zip(at, tensors, strict=True):
             given[i] = tensor
-        return op.call_boxed(tuple(given))
+        results = trees.flatten(op.call_boxed(tuple(given)))[0]
+        differentiable.extend(t.is_floating_point() or t.is_complex() for t in results)
+        return [t for t, kept in zip(results, differentiable, strict=True) if kept]
 
     _, pull = func.vjp(of_tensors, *[values[i] for i in at])
-    pulled: tuple[Tensor, ...] = pull(*grads)
+    pulled: tuple[Tensor, ...] = pull([g for g, kept in zip(grads, differentiable, strict=True) if kept])
     return pulled

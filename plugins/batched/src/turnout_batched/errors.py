@@ -162,7 +162,9 @@ def chunk(size: Any) -> str:
 # ---- rules that users register
 
 
-def bad_rule(op: Operator, found: Any) -> str:
-    return (
-        f"{op.qualified_name}: its vmap rule must return a tuple (result, out_dims), it returned {type(found).__name__}"
-    )
+def bad_rule(name: str, found: Any) -> str:
+    return f"{name}: its vmap rule must return a tuple (result, out_dims), it returned {type(found).__name__}"
+
+
+def bad_out_dims(name: str, bdims: Any) -> str:
+    return f"{name}: the out_dims of its vmap rule do not have the structure of the result, they are {bdims!r}"

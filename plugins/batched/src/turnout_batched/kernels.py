@@ -17,7 +17,7 @@ from turnout.generated import operators as aten
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel, bind
 from turnout.keys import EXPLICIT, IMPLICIT
 from turnout.registry import tensors_in
-from turnout.state import DISPATCH, LEVELS
+from turnout.state import DISPATCH, GRAD, LEVELS
 from turnout.stubs import compile_function, python_name
 from turnout.tensors import Tensor
 from turnout_batched import errors
@@ -247,7 +247,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
                     dims[i] = batched.bdim
         for i in lists:
             if args[i] is not None:
-                values[i], dims[i] = _peeled(args[i], level)
+                values[i], dims[i] = peeled(args[i], level)
         if mutated:
             _check_written(op, mutated, args, level)
         made, bdim = rule(level if with_level else level.size, dims, *values)
@@ -256,7 +256,7 @@ def by_rule(op: Operator, rule: Call, with_level: bool = False) -> Call:
     return call_rule
 
 
-def _peeled(items: Any, level: Level) -> tuple[Any, Any]:
+def peeled(items: Any, level: Level) -> tuple[Any, Any]:
     """A list's values and their batch dims; as it is, and None, when it holds no tensors."""
     values, dims = [], []
     for item in items:
@@ -306,7 +306,10 @@ def _into_self(op: Operator, functional: Operator) -> Call:
 
     def write_result(ks: int, *args: Any) -> Any:
         _check_written(op, mutated, args, top_level(args))
-        aten.copy_(args[0], functional.call_boxed(args))
+        given = args
+        if GRAD.get()[0] and any(t.requires_grad for t in tensors_in(args)):
+            given = (aten.clone(args[0]), *args[1:])  # what a formula saves must not be written into
+        aten.copy_(args[0], functional.call_boxed(given))
         return args[0]
 
     return write_result

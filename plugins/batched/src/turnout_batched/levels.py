@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.generated import operators as aten
 from turnout.keys import KEYS
-from turnout.state import DISPATCH, LEVELS
+from turnout.state import CLOCK, DISPATCH, LEVELS
 from turnout.tensors import Tensor
 from turnout_batched import errors
 from turnout_batched.values import BATCHED, batched_tensor
@@ -26,14 +26,18 @@ _next = count(1).__next__
 
 
 class Level:
-    """One vmap that runs: its number, how many examples it has, and what random numbers are in it. Entered once."""
+    """One vmap that runs: its number, how many examples it has, and what random numbers are in it. Entered once.
 
-    __slots__ = ("_tokens", "num", "randomness", "size")
+    epoch  the clock's when it was made: gradient levels of a later one are inside of it
+    """
+
+    __slots__ = ("_tokens", "epoch", "num", "randomness", "size")
 
     def __init__(self, size: int, randomness: str) -> None:
         self.num = _next()
         self.size = size
         self.randomness = randomness
+        self.epoch = CLOCK.epoch
         self._tokens: tuple[Token[Any], Token[Any]] | None = None
 
     def __enter__(self) -> Level:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from turnout_batched.custom import custom_rule
+from turnout_batched.custom import by_function, custom_rule
 from turnout_batched.errors import LoopWarning, VmapArgumentError, VmapError
 from turnout_batched.kernels import LOOPS
 from turnout_batched.mapping import vmap
@@ -13,4 +13,4 @@ def loop_counts() -> dict[str, int]:
     return dict(LOOPS)
 
 
-__all__ = ["LoopWarning", "VmapArgumentError", "VmapError", "custom_rule", "loop_counts", "vmap"]
+__all__ = ["LoopWarning", "VmapArgumentError", "VmapError", "by_function", "custom_rule", "loop_counts", "vmap"]

@@ -214,7 +214,12 @@ class Writer:
             lines += [indent + line for line in self._unpack(uses)]
             if uses.mask:
                 lines.append(f"{indent}{MASK} = ({', '.join(f'edges[{i}] is not None' for i in places)},)")
-            lines.append(f"{indent}{', '.join(targets)} = {uses.source}")
+            source = uses.source
+            if len(targets) > 1:
+                source = f"counted(node, {', '.join(formula.arguments)!r}, {source}, {len(targets)})"
+            elif self.listed:
+                source = f"counted(node, {formula.arguments[0]!r}, {source}, len(edges))"
+            lines.append(f"{indent}{', '.join(targets)} = {source}")
             lines += [indent + line for line in self._fitting(formula, places)]
         results = [f"grad_{a}" for a in self.arguments]
         lines.append(f"        return {results[0] if unary or self.listed else ', '.join(results)}")
@@ -452,7 +457,7 @@ class Writer:
         if self.fits == "all":
             return [f"node.metas = unlike({result}, {', '.join(arguments)})"]
         one, other = arguments if self.fits == "pair" else (arguments[0], result)
-        shape = "a.shape == b.shape and " if self.fits == "pair" else ""
+        shape = "array.shape == array_2.shape and " if self.fits == "pair" else ""
         # A gradient that goes to a leaf is fitted there: 170 ns less for each call on leaves.
         inner = " or ".join(
             f"tracks_{n} and {v}.node is not None" for n, v in zip(self.arguments, arguments, strict=True)
@@ -461,10 +466,10 @@ class Writer:
             inner = f"{arguments[0]}.node is not None"
         return [
             f"if {inner}:",
-            f"    a = {one}.array",
-            f"    b = {other}.array",
+            f"    array = {one}.array",
+            f"    array_2 = {other}.array",
             "    try:",
-            f"        same = {shape}a.dtype is b.dtype and {one}.device is {other}.device",
+            f"        same = {shape}array.dtype is array_2.dtype and {one}.device is {other}.device",
             "    except AttributeError:",
             "        same = False",
             f"    node.metas = None if same else metas({', '.join(arguments)})",

@@ -23,6 +23,7 @@ from turnout_autograd.formulas import (
 from turnout_autograd.pointwise_formulas import (
     acosh_grad,
     angle_grad,
+    over_square,
 )
 from turnout_autograd.layer_formulas import (
     placed_grad,
@@ -32,7 +33,7 @@ from turnout_autograd.linalg_formulas import (
     mm_self_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -206,7 +207,7 @@ class Atan2Backward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_self = grad * (other / (self * self + other * other))
+            grad_self = grad * over_square(other, self, other)
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
@@ -220,7 +221,7 @@ class Atan2Backward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_other = grad * (-self / (self * self + other * other))
+            grad_other = grad * over_square(-self, self, other)
             metas = node.metas
             if metas is not None:
                 grad_other = fit(grad_other, metas[1])
@@ -1249,10 +1250,10 @@ def kernel_of_add_Tensor(op):
             node.alpha = alpha
         result = call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1298,10 +1299,10 @@ def kernel_of_add__Tensor(op):
             node.alpha = alpha
         call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1338,10 +1339,10 @@ def kernel_of_add_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1383,10 +1384,10 @@ def kernel_of_add__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1431,10 +1432,10 @@ def kernel_of_atan2(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1484,10 +1485,10 @@ def kernel_of_atan2_(op):
         node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1954,10 +1955,10 @@ def kernel_of_avg_pool2d_backward(op):
             node.stride = stride
         result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -2005,10 +2006,10 @@ def kernel_of_avg_pool3d_backward(op):
             node.stride = stride
         result = call(below, grad_output, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -2121,10 +2122,10 @@ def kernel_of__adaptive_avg_pool2d_backward(op):
             node.grad_output_shape = grad_output.array.shape
         result = call(below, grad_output, self)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -2167,10 +2168,10 @@ def kernel_of__adaptive_avg_pool3d_backward(op):
             node.grad_output_shape = grad_output.array.shape
         result = call(below, grad_output, self)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -2559,10 +2560,10 @@ def kernel_of_as_strided_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, size, stride, storage_offset)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)

@@ -23,7 +23,7 @@ from turnout_autograd.layer_formulas import (
     binary_cross_entropy_with_logits_target_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -1090,10 +1090,10 @@ def kernel_of_bernoulli__Tensor(op):
             node.p_shape = p.array.shape
         call(below, self, p, generator)
         if tracks_self and self.node is not None or tracks_p and p.node is not None:
-            a = self.array
-            b = p.array
+            array = self.array
+            array_2 = p.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is p.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, p)
@@ -1134,10 +1134,10 @@ def kernel_of_bernoulli_Tensor(op):
             node.p_shape = p.array.shape
         result = call(below, self, p, generator)
         if tracks_self and self.node is not None or tracks_p and p.node is not None:
-            a = self.array
-            b = p.array
+            array = self.array
+            array_2 = p.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is p.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is p.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, p)

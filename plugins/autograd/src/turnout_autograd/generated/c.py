@@ -26,7 +26,7 @@ from turnout_autograd.pointwise_formulas import (
     copysign_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -441,7 +441,7 @@ class ConvolutionBackward0(Node):
             stride = node.stride
             transposed = node.transposed
             grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
-            grad_input, grad_weight, grad_bias = aten.convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask)
+            grad_input, grad_weight, grad_bias = counted(node, 'input, weight, bias', aten.convolution_backward(grad, input, weight, None, stride, padding, dilation, transposed, output_padding, groups, grad_input_mask), 3)
             metas = node.metas
             if metas is not None:
                 if grad_input is not None: grad_input = fit(grad_input, metas[0])
@@ -539,7 +539,7 @@ class CatBackward0(Node):
     def backward(node, grad, edges):
         tensors_shapes = node.tensors_shapes
         dim = node.dim
-        grad_tensors = cat_grad(grad, tensors_shapes, dim)
+        grad_tensors = counted(node, 'tensors', cat_grad(grad, tensors_shapes, dim), len(edges))
         metas = node.metas
         if metas is not None:
             grad_tensors = [fit(g, m) for g, m in zip(grad_tensors, metas)]
@@ -793,10 +793,10 @@ def kernel_of_copysign_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -840,10 +840,10 @@ def kernel_of_copysign_Scalar(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -892,10 +892,10 @@ def kernel_of_copysign__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -940,10 +940,10 @@ def kernel_of_copysign__Scalar(op):
         node.self_version = t.version()
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -985,10 +985,10 @@ def kernel_of_clamp_min(op):
         node.min = min
         result = call(below, self, min)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1035,10 +1035,10 @@ def kernel_of_clamp_min_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, min)
         if tracks_self and self.node is not None or tracks_min and min.node is not None:
-            a = self.array
-            b = min.array
+            array = self.array
+            array_2 = min.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is min.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is min.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, min)
@@ -1084,10 +1084,10 @@ def kernel_of_clamp_min_(op):
         node.min = min
         call(below, self, min)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1135,10 +1135,10 @@ def kernel_of_clamp_min__Tensor(op):
         node.self_version = t.version()
         call(below, self, min)
         if tracks_self and self.node is not None or tracks_min and min.node is not None:
-            a = self.array
-            b = min.array
+            array = self.array
+            array_2 = min.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is min.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is min.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, min)
@@ -1179,10 +1179,10 @@ def kernel_of_clamp_max(op):
         node.max = max
         result = call(below, self, max)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1229,10 +1229,10 @@ def kernel_of_clamp_max_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, max)
         if tracks_self and self.node is not None or tracks_max and max.node is not None:
-            a = self.array
-            b = max.array
+            array = self.array
+            array_2 = max.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is max.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is max.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, max)
@@ -1278,10 +1278,10 @@ def kernel_of_clamp_max_(op):
         node.max = max
         call(below, self, max)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1329,10 +1329,10 @@ def kernel_of_clamp_max__Tensor(op):
         node.self_version = t.version()
         call(below, self, max)
         if tracks_self and self.node is not None or tracks_max and max.node is not None:
-            a = self.array
-            b = max.array
+            array = self.array
+            array_2 = max.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is max.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is max.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, max)
@@ -1374,10 +1374,10 @@ def kernel_of_clamp(op):
         node.min = min
         result = call(below, self, min, max)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1424,10 +1424,10 @@ def kernel_of_clamp_(op):
         node.min = min
         call(below, self, min, max)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1632,10 +1632,10 @@ def kernel_of_complex(op):
         node.edges = ((real.node or real) if tracks_real else None, (imag.node or imag) if tracks_imag else None)
         result = call(below, real, imag)
         if tracks_real and real.node is not None or tracks_imag and imag.node is not None:
-            a = real.array
-            b = imag.array
+            array = real.array
+            array_2 = imag.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and real.device is imag.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and real.device is imag.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(real, imag)
@@ -1677,10 +1677,10 @@ def kernel_of_cumsum(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1723,10 +1723,10 @@ def kernel_of_cumsum_(op):
         node.dim = dim
         call(below, self, dim, dtype)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1769,10 +1769,10 @@ def kernel_of_cumprod(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1819,10 +1819,10 @@ def kernel_of_cumprod_(op):
         node.dim = dim
         call(below, self, dim, dtype)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -2019,10 +2019,10 @@ def kernel_of_constant_pad_nd(op):
         node.pad = pad
         result = call(below, self, pad, value)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -2098,10 +2098,10 @@ def kernel_of_copy_(op):
         node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
         call(below, self, src, non_blocking)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -2140,10 +2140,10 @@ def kernel_of_copy(op):
         node.edges = ((self.node or self) if tracks_self else None, (src.node or src) if tracks_src else None)
         result = call(below, self, src, non_blocking)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)

@@ -18,7 +18,7 @@ from turnout_autograd.pointwise_formulas import (
     DEGREE,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -332,10 +332,10 @@ def kernel_of_div_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -386,10 +386,10 @@ def kernel_of_div__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -427,10 +427,10 @@ def kernel_of_div_Scalar(op):
         node.other = other
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -473,10 +473,10 @@ def kernel_of_div__Scalar(op):
         node.other = other
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -523,10 +523,10 @@ def kernel_of_div_Tensor_mode(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other, rounding_mode)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -578,10 +578,10 @@ def kernel_of_div__Tensor_mode(op):
             node.self_version = t.version()
         call(below, self, other, rounding_mode)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -620,10 +620,10 @@ def kernel_of_div_Scalar_mode(op):
         node.rounding_mode = rounding_mode
         result = call(below, self, other, rounding_mode)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -667,10 +667,10 @@ def kernel_of_div__Scalar_mode(op):
         node.rounding_mode = rounding_mode
         call(below, self, other, rounding_mode)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -900,10 +900,10 @@ def kernel_of_diagonal_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, offset, dim1, dim2)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)

@@ -25,7 +25,7 @@ from turnout_autograd.layer_formulas import (
     placed_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -701,10 +701,10 @@ def kernel_of_fmod_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -752,10 +752,10 @@ def kernel_of_fmod_Tensor(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -797,10 +797,10 @@ def kernel_of_fmod__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -849,10 +849,10 @@ def kernel_of_fmod__Tensor(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -897,10 +897,10 @@ def kernel_of_fmax(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -947,10 +947,10 @@ def kernel_of_fmin(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -997,10 +997,10 @@ def kernel_of_float_power_Tensor_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -1045,10 +1045,10 @@ def kernel_of_float_power_Scalar(op):
         node.self = self
         result = call(below, self, exponent)
         if exponent.node is not None:
-            a = exponent.array
-            b = result.array
+            array = exponent.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and exponent.device is result.device
+                same = array.dtype is array_2.dtype and exponent.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(exponent)
@@ -1092,10 +1092,10 @@ def kernel_of_float_power_Tensor_Scalar(op):
         node.exponent = exponent
         result = call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1141,10 +1141,10 @@ def kernel_of_float_power__Scalar(op):
         node.exponent = exponent
         call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1192,10 +1192,10 @@ def kernel_of_float_power__Tensor(op):
         node.self_version = t.version()
         call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -1307,10 +1307,10 @@ def kernel_of_fill__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, value)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1352,10 +1352,10 @@ def kernel_of_fill__Tensor(op):
         node.edges = ((self.node or self) if tracks_self else None, (value.node or value) if tracks_value else None)
         call(below, self, value)
         if tracks_self and self.node is not None or tracks_value and value.node is not None:
-            a = self.array
-            b = value.array
+            array = self.array
+            array_2 = value.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is value.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is value.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, value)
@@ -1392,10 +1392,10 @@ def kernel_of_fill_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, value)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1436,10 +1436,10 @@ def kernel_of_fill_Tensor(op):
         node.edges = ((self.node or self) if tracks_self else None, (value.node or value) if tracks_value else None)
         result = call(below, self, value)
         if tracks_self and self.node is not None or tracks_value and value.node is not None:
-            a = self.array
-            b = value.array
+            array = self.array
+            array_2 = value.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is value.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is value.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, value)

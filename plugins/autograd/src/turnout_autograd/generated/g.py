@@ -15,7 +15,7 @@ from turnout_autograd.pointwise_formulas import (
     gelu_second_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -494,10 +494,10 @@ def kernel_of_gelu_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, self, approximate)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)

@@ -19,7 +19,7 @@ from turnout_autograd.pointwise_formulas import (
     igamma_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -311,10 +311,10 @@ def kernel_of_igamma(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -365,10 +365,10 @@ def kernel_of_igamma_(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -414,10 +414,10 @@ def kernel_of_igammac(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -468,10 +468,10 @@ def kernel_of_igammac_(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -587,10 +587,10 @@ def kernel_of_index_put(op):
             node.accumulate = accumulate
         result = call(below, self, indices, values, accumulate)
         if tracks_self and self.node is not None or tracks_values and values.node is not None:
-            a = self.array
-            b = values.array
+            array = self.array
+            array_2 = values.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is values.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is values.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, values)
@@ -638,10 +638,10 @@ def kernel_of_index_put_(op):
             node.accumulate = accumulate
         call(below, self, indices, values, accumulate)
         if tracks_self and self.node is not None or tracks_values and values.node is not None:
-            a = self.array
-            b = values.array
+            array = self.array
+            array_2 = values.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is values.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is values.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, values)

@@ -25,7 +25,7 @@ from turnout_autograd.linalg_formulas import (
     lu_unpack_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -1141,10 +1141,10 @@ def kernel_of_logaddexp(op):
             node.other_version = other.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1194,10 +1194,10 @@ def kernel_of_logaddexp2(op):
             node.other_version = other.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1384,10 +1384,10 @@ def kernel_of_lerp_Scalar(op):
         node.weight = weight
         result = call(below, self, end, weight)
         if tracks_self and self.node is not None or tracks_end and end.node is not None:
-            a = self.array
-            b = end.array
+            array = self.array
+            array_2 = end.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is end.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is end.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, end)
@@ -1432,10 +1432,10 @@ def kernel_of_lerp__Scalar(op):
         node.weight = weight
         call(below, self, end, weight)
         if tracks_self and self.node is not None or tracks_end and end.node is not None:
-            a = self.array
-            b = end.array
+            array = self.array
+            array_2 = end.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is end.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is end.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, end)
@@ -1573,10 +1573,10 @@ def kernel_of_leaky_relu(op):
         node.negative_slope = negative_slope
         result = call(below, self, negative_slope)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1622,10 +1622,10 @@ def kernel_of_leaky_relu_(op):
         node.negative_slope = negative_slope
         call(below, self, negative_slope)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1821,10 +1821,10 @@ def kernel_of__log_softmax_backward_data(op):
         if result.dtype.category < FLOAT:
             return result
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)

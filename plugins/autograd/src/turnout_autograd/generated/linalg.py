@@ -32,7 +32,7 @@ from turnout_autograd.linalg_formulas import (
     svd_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -278,7 +278,7 @@ class LinalgSolveTriangularBackward0(Node):
             unitriangular = node.unitriangular
             upper = node.upper
             grad_input_mask = (edges[0] is not None, edges[1] is not None,)
-            grad_self, grad_B = solve_triangular_grad(grad, self, result, upper, left, unitriangular, grad_input_mask)
+            grad_self, grad_B = counted(node, 'self, B', solve_triangular_grad(grad, self, result, upper, left, unitriangular, grad_input_mask), 2)
             metas = node.metas
             if metas is not None:
                 if grad_self is not None: grad_self = fit(grad_self, metas[0])
@@ -375,7 +375,7 @@ class LinalgSolveExBackward0(Node):
             result = node.result.tensor(node, 'result')
             left = node.left
             grad_input_mask = (edges[0] is not None, edges[1] is not None,)
-            grad_A, grad_B = solve_grad(grad, A, B, result, LU, pivots, left, grad_input_mask)
+            grad_A, grad_B = counted(node, 'A, B', solve_grad(grad, A, B, result, LU, pivots, left, grad_input_mask), 2)
             metas = node.metas
             if metas is not None:
                 if grad_A is not None: grad_A = fit(grad_A, metas[0])
@@ -423,7 +423,7 @@ class LinalgLstsqBackward0(Node):
                 spoiled(node, 'self', self, node.self_version)
             solution = node.solution.tensor(node, 'solution')
             grad_input_mask = (edges[0] is not None, edges[1] is not None,)
-            grad_self, grad_b = lstsq_grad(grads, self, b, solution, grad_input_mask)
+            grad_self, grad_b = counted(node, 'self, b', lstsq_grad(grads, self, b, solution, grad_input_mask), 2)
             metas = node.metas
             if metas is not None:
                 if grad_self is not None: grad_self = fit(grad_self, metas[0])
@@ -468,10 +468,10 @@ def kernel_of_linalg_vector_norm(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -522,10 +522,10 @@ def kernel_of_linalg_cross(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other, dim)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -893,10 +893,10 @@ def kernel_of_linalg_solve_triangular(op):
         node.upper = upper
         result = call(below, self, B, upper, left, unitriangular)
         if tracks_self and self.node is not None or tracks_B and B.node is not None:
-            a = self.array
-            b = B.array
+            array = self.array
+            array_2 = B.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is B.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is B.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, B)
@@ -1061,10 +1061,10 @@ def kernel_of__linalg_solve_ex(op):
         result = call(below, A, B, left, check_errors)
         result_0, result_1, result_2, result_3 = result
         if tracks_A and A.node is not None or tracks_B and B.node is not None:
-            a = A.array
-            b = B.array
+            array = A.array
+            array_2 = B.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and A.device is B.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and A.device is B.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(A, B)
@@ -1147,10 +1147,10 @@ def kernel_of_linalg_lstsq(op):
         result = call(below, self, b, rcond, driver)
         result_0, result_1, result_2, result_3 = result
         if tracks_self and self.node is not None or tracks_b and b.node is not None:
-            a = self.array
-            b = b.array
+            array = self.array
+            array_2 = b.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is b.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is b.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, b)

@@ -22,7 +22,7 @@ from turnout_autograd.layer_formulas import (
     layer_norm_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -268,7 +268,7 @@ class NativeLayerNormBackward0(Node):
             eps = node.eps
             normalized_shape = node.normalized_shape
             grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
-            grad_input, grad_weight, grad_bias = layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask)
+            grad_input, grad_weight, grad_bias = counted(node, 'input, weight, bias', layer_norm_grad(grad, input, normalized_shape, result1, result2, weight, bias, eps, grad_input_mask), 3)
             metas = node.metas
             if metas is not None:
                 if grad_input is not None: grad_input = fit(grad_input, metas[0])
@@ -306,7 +306,7 @@ class NativeGroupNormBackward0(Node):
             eps = node.eps
             group = node.group
             grad_input_mask = (edges[0] is not None, edges[1] is not None, edges[2] is not None,)
-            grad_input, grad_weight, grad_bias = group_norm_grad(grads, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask)
+            grad_input, grad_weight, grad_bias = counted(node, 'input, weight, bias', group_norm_grad(grads, input, result1, result2, weight, N, C, HxW, group, eps, grad_input_mask), 3)
             metas = node.metas
             if metas is not None:
                 if grad_input is not None: grad_input = fit(grad_input, metas[0])
@@ -616,10 +616,10 @@ def kernel_of_nextafter(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -670,10 +670,10 @@ def kernel_of_nextafter_(op):
             node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -922,10 +922,10 @@ def kernel_of_native_dropout_backward(op):
             node.scale = scale
         result = call(below, grad_output, mask, scale)
         if tracks_grad_output and grad_output.node is not None or tracks_mask and mask.node is not None:
-            a = grad_output.array
-            b = mask.array
+            array = grad_output.array
+            array_2 = mask.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is mask.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is mask.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, mask)
@@ -1207,10 +1207,10 @@ def kernel_of_normal_Tensor_Tensor(op):
         node.edges = ((mean.node or mean) if tracks_mean else None, (std.node or std) if tracks_std else None)
         result = call(below, mean, std, generator)
         if tracks_mean and mean.node is not None or tracks_std and std.node is not None:
-            a = mean.array
-            b = std.array
+            array = mean.array
+            array_2 = std.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and mean.device is std.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and mean.device is std.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(mean, std)

@@ -25,7 +25,7 @@ from turnout_autograd.pointwise_formulas import (
     pow_grad_self,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -263,10 +263,10 @@ def kernel_of_pow_Tensor_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -318,10 +318,10 @@ def kernel_of_pow__Tensor(op):
         node.self_version = t.version()
         call(below, self, exponent)
         if tracks_self and self.node is not None or tracks_exponent and exponent.node is not None:
-            a = self.array
-            b = exponent.array
+            array = self.array
+            array_2 = exponent.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is exponent.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is exponent.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, exponent)
@@ -364,10 +364,10 @@ def kernel_of_pow_Scalar(op):
         node.self = self
         result = call(below, self, exponent)
         if exponent.node is not None:
-            a = exponent.array
-            b = result.array
+            array = exponent.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and exponent.device is result.device
+                same = array.dtype is array_2.dtype and exponent.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(exponent)
@@ -411,10 +411,10 @@ def kernel_of_pow_Tensor_Scalar(op):
         node.exponent = exponent
         result = call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -460,10 +460,10 @@ def kernel_of_pow__Scalar(op):
         node.exponent = exponent
         call(below, self, exponent)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -542,10 +542,10 @@ def kernel_of_polar(op):
             node.angle_version = angle.ver if s is None else s.ver
         result = call(below, abs, angle)
         if tracks_abs and abs.node is not None or tracks_angle and angle.node is not None:
-            a = abs.array
-            b = angle.array
+            array = abs.array
+            array_2 = angle.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and abs.device is angle.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and abs.device is angle.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(abs, angle)
@@ -591,10 +591,10 @@ def kernel_of_prod(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -641,10 +641,10 @@ def kernel_of_prod_dim_int(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)

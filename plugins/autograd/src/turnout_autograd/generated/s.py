@@ -31,7 +31,7 @@ from turnout_autograd.pointwise_formulas import (
     sinc_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -697,7 +697,7 @@ class ScatterReduceBackward0(Node):
             dim = node.dim
             include_self = node.include_self
             reduce = node.reduce
-            grad_self, grad_src = scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result)
+            grad_self, grad_src = counted(node, 'self, src', scatter_reduce_grad(grad, self, dim, index, src, reduce, include_self, result), 2)
             metas = node.metas
             if metas is not None:
                 if grad_self is not None: grad_self = fit(grad_self, metas[0])
@@ -1222,10 +1222,10 @@ def kernel_of_sub_Tensor(op):
             node.alpha = alpha
         result = call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1271,10 +1271,10 @@ def kernel_of_sub__Tensor(op):
             node.alpha = alpha
         call(below, self, other, alpha)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1311,10 +1311,10 @@ def kernel_of_sub_Scalar(op):
         node.edges = (self.node or self,)
         result = call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1356,10 +1356,10 @@ def kernel_of_sub__Scalar(op):
         node.edges = (self.node or self,)
         call(below, self, other, alpha)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1473,10 +1473,10 @@ def kernel_of_softshrink(op):
         node.lambd = lambd
         result = call(below, self, lambd)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1520,10 +1520,10 @@ def kernel_of_softplus(op):
         node.threshold = threshold
         result = call(below, self, beta, threshold)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1642,10 +1642,10 @@ def kernel_of_sigmoid_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, output)
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -1757,10 +1757,10 @@ def kernel_of_sum(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1804,10 +1804,10 @@ def kernel_of_sum_dim_IntList(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1852,10 +1852,10 @@ def kernel_of_std_correction(op):
         node.keepdim = keepdim
         result = call(below, self, dim, correction, keepdim)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -1943,10 +1943,10 @@ def kernel_of__softmax_backward_data(op):
         if result.dtype.category < FLOAT:
             return result
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -2248,10 +2248,10 @@ def kernel_of_slice_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, dim, start, end, step)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)
@@ -2296,10 +2296,10 @@ def kernel_of_select_scatter(op):
             node.src_shape = src.array.shape
         result = call(below, self, src, dim, index)
         if tracks_self and self.node is not None or tracks_src and src.node is not None:
-            a = self.array
-            b = src.array
+            array = self.array
+            array_2 = src.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is src.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is src.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, src)

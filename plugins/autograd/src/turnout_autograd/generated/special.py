@@ -22,7 +22,7 @@ from turnout_autograd.pointwise_formulas import (
     xlogy_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -1486,10 +1486,10 @@ def kernel_of_special_zeta(op):
             node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1532,10 +1532,10 @@ def kernel_of_special_zeta_self_scalar(op):
         node.self = self
         result = call(below, self, other)
         if other.node is not None:
-            a = other.array
-            b = result.array
+            array = other.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and other.device is result.device
+                same = array.dtype is array_2.dtype and other.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(other)
@@ -1614,10 +1614,10 @@ def kernel_of_special_xlog1py(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -1660,10 +1660,10 @@ def kernel_of_special_xlog1py_self_scalar(op):
         node.self = self
         result = call(below, self, other)
         if other.node is not None:
-            a = other.array
-            b = result.array
+            array = other.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and other.device is result.device
+                same = array.dtype is array_2.dtype and other.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(other)
@@ -1706,10 +1706,10 @@ def kernel_of_special_xlog1py_other_scalar(op):
         node.other = other
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)

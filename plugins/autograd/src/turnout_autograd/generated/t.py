@@ -17,7 +17,7 @@ from turnout_autograd.formulas import (
     turned,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -446,10 +446,10 @@ def kernel_of_threshold(op):
         node.threshold = threshold
         result = call(below, self, threshold, value)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -495,10 +495,10 @@ def kernel_of_threshold_(op):
         node.threshold = threshold
         call(below, self, threshold, value)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -542,10 +542,10 @@ def kernel_of_threshold_backward(op):
             node.threshold = threshold
         result = call(below, grad_output, self, threshold)
         if tracks_grad_output and grad_output.node is not None or tracks_self and self.node is not None:
-            a = grad_output.array
-            b = self.array
+            array = grad_output.array
+            array_2 = self.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is self.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, self)
@@ -593,10 +593,10 @@ def kernel_of_tanh_backward(op):
             node.grad_output_version = grad_output.ver if s is None else s.ver
         result = call(below, grad_output, output)
         if tracks_grad_output and grad_output.node is not None or tracks_output and output.node is not None:
-            a = grad_output.array
-            b = output.array
+            array = grad_output.array
+            array_2 = output.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and grad_output.device is output.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and grad_output.device is output.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(grad_output, output)
@@ -775,10 +775,10 @@ def kernel_of__to_copy(op):
         if result.dtype.category < FLOAT:
             return result
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)

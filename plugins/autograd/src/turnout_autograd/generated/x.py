@@ -18,7 +18,7 @@ from turnout_autograd.pointwise_formulas import (
     xlogy_grad,
 )
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Kept, Node, Output, attach, check_saved, fit, metas, next_seq, spoiled
-from turnout_autograd.saving import check_list, check_optional, refuse, unlike, unlike_kind, version_of, versions_of
+from turnout_autograd.saving import check_list, check_optional, counted, refuse, unlike, unlike_kind, version_of, versions_of
 from turnout_autograd.writes import admit, original, rebase, refresh, turn
 
 GRAD = _GRAD.get
@@ -138,10 +138,10 @@ def kernel_of_xlogy_Tensor(op):
         node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -184,10 +184,10 @@ def kernel_of_xlogy_Scalar_Self(op):
         node.self = self
         result = call(below, self, other)
         if other.node is not None:
-            a = other.array
-            b = result.array
+            array = other.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and other.device is result.device
+                same = array.dtype is array_2.dtype and other.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(other)
@@ -230,10 +230,10 @@ def kernel_of_xlogy_Scalar_Other(op):
         node.other = other
         result = call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = result.array
+            array = self.array
+            array_2 = result.array
             try:
-                same = a.dtype is b.dtype and self.device is result.device
+                same = array.dtype is array_2.dtype and self.device is result.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)
@@ -283,10 +283,10 @@ def kernel_of_xlogy__Tensor(op):
         node.self_version = t.version()
         call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
-            a = self.array
-            b = other.array
+            array = self.array
+            array_2 = other.array
             try:
-                same = a.shape == b.shape and a.dtype is b.dtype and self.device is other.device
+                same = array.shape == array_2.shape and array.dtype is array_2.dtype and self.device is other.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self, other)
@@ -330,10 +330,10 @@ def kernel_of_xlogy__Scalar_Other(op):
         node.other = other
         call(below, self, other)
         if self.node is not None:
-            a = self.array
-            b = self.array
+            array = self.array
+            array_2 = self.array
             try:
-                same = a.dtype is b.dtype and self.device is self.device
+                same = array.dtype is array_2.dtype and self.device is self.device
             except AttributeError:
                 same = False
             node.metas = None if same else metas(self)

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from turnout_batched.rules import decompositions, images, indexing, matrices, products, reductions, views
-from turnout_batched.rules.pointwise import choice, masking, pointwise, unary, writing
+from turnout_batched.rules.pointwise import choice, loss, masking, pointwise, several, unary, writing
 
 _MADE_LIKE = ("empty_like", "zeros_like", "ones_like", "full_like")
 _MADE_NEW = ("new_empty", "new_zeros", "new_ones", "new_full")
 
 _FACTORED = (
     "linalg_cholesky_ex", "lu_unpack", "_linalg_svd", "_linalg_eigh", "linalg_qr", "linalg_lu_factor_ex",
-    "linalg_ldl_factor_ex", "linalg_eig", "geqrf", "linalg_matrix_exp",
+    "linalg_ldl_factor_ex", "linalg_eig", "geqrf", "linalg_matrix_exp", "_linalg_det", "_linalg_slogdet", "linalg_inv_ex",
 )  # fmt: skip
 _POOLS = (
     "max_pool{}d_with_indices", "avg_pool{}d", "avg_pool{}d_backward", "_adaptive_avg_pool{}d",
@@ -49,11 +49,16 @@ RULES: dict[str, Any] = {
     "where.ScalarOther": choice,
     "where.Scalar": unary,
     "masked_fill.Scalar": masking,
+    "log_sigmoid_forward": several,
+    "binary_cross_entropy": loss,
+    "binary_cross_entropy_with_logits": loss,
     # reductions
     "sum": reductions.sum_all,
     "mean": reductions.mean_all,
     "prod": reductions.prod_all,
     "max": reductions.max_all,
+    "median": reductions.median_all,
+    "nanmedian": reductions.nanmedian_all,
     "min": reductions.min_all,
     "any": reductions.any_all,
     "all": reductions.all_all,
@@ -80,6 +85,8 @@ RULES: dict[str, Any] = {
     "linalg_solve_triangular": matrices.solved,
     "linalg_ldl_solve": matrices.solved,
     "linalg_cross": matrices.cross,
+    "linalg_pinv.atol_rtol_tensor": matrices.pseudo_inverse,
+    "linalg_lstsq": matrices.least_squares,
     **dict.fromkeys(("_fft_r2c", "_fft_c2r", "_fft_c2c"), matrices.fourier),
     # views and copies
     "view": views.resized,

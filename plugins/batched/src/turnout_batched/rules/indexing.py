@@ -28,14 +28,14 @@ from turnout_batched.rules.alignment import (
 
 @family
 def beside(call: Any, size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, *rest: Any) -> tuple[Tensor, int]:
-    """gather and scatter: an index for each element, all tensors of equally many dims."""
+    """Scattering: an index for each element, all tensors of equally many dims; those without dims have one place."""
     x, added = at_least_1d(front(self, dims[0], size))
     i = at_least_1d(front(index, dims[2], size))[0]
     others = [
         at_least_1d(front(v, d, size))[0] if isinstance(v, Tensor) else v for v, d in zip(rest, dims[3:], strict=True)
     ]
     made = call(x, wrapped_dim(dim, len(x.array.shape) - 1) + 1, i, *others)
-    return (aten.squeeze__dim(made, 1) if added and not logical_ndim(index, dims[2]) else made), 0
+    return (aten.squeeze__dim(made, 1) if added else made), 0
 
 
 def gather(size: int, dims: Dims, self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> tuple[Tensor, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from turnout.generated import operators as aten
 from turnout.shapes.extents import wrap_dim, wrap_dims
 from turnout.tensors import Tensor
-from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, padded
+from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, logical_shape, padded
 
 
 @family
@@ -43,6 +43,38 @@ def solved(call: Any, size: int, dims: Dims, matrix: Tensor, *rest: Any) -> tupl
             v = padded(front(v, d, size), 0, ndim - (logical_ndim(v, d) < logical_ndim(matrix, dims[0])))
         given.append(v)
     return call(*given), 0
+
+
+def pseudo_inverse(
+    size: int, dims: Dims, self: Tensor, atol: Tensor | None, rtol: Tensor | None, hermitian: bool
+) -> tuple[Tensor, int]:
+    """Tolerances are broadcast with the dims in front of the matrices."""
+    ndim = logical_ndim(self, dims[0])
+    if ndim < 2:
+        return aten.linalg_pinv__atol_rtol_tensor(aten.select__int(front(self, dims[0], size), 0, 0)), 0
+    bounds = [
+        None if t is None else padded(front(t, d, size), 0, ndim - 2) for t, d in ((atol, dims[1]), (rtol, dims[2]))
+    ]
+    A = front(self, dims[0], size)
+    return aten.linalg_pinv__atol_rtol_tensor(A, atol=bounds[0], rtol=bounds[1], hermitian=hermitian), 0
+
+
+def least_squares(
+    size: int, dims: Dims, self: Tensor, b: Tensor, rcond: Any, driver: Any
+) -> tuple[list[Tensor], int | list[int]]:
+    """Residuals where all examples have full rank, for none otherwise: there is one shape."""
+    ndim = logical_ndim(self, dims[0])
+    vector = logical_shape(b, dims[1]) == logical_shape(self, dims[0])[:-1]
+    A, B = front(self, dims[0], size), front(b, dims[1], size)
+    if ndim >= 2:
+        B = aten.unsqueeze(B, -1) if vector else B
+        most = max(ndim, len(B.array.shape) - 1)
+        A, B = padded(A, 0, most), padded(B, 0, most)
+    solution, residuals, *rest = [_of_each(t, size) for t in aten.linalg_lstsq(A, B, rcond, driver=driver)]
+    if vector:
+        solution = aten.squeeze__dim(solution, -1)
+        residuals = residuals if residuals.array.shape == (size, 0) else aten.squeeze__dim(residuals, -1)
+    return [solution, residuals, *rest], 0
 
 
 @family

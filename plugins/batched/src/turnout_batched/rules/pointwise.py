@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.generated import operators as aten
+from turnout.shapes.losses import MEAN, NONE
 from turnout.shapes.promotion import result_type
 from turnout.tensors import Tensor
 from turnout_batched.levels import moved
-from turnout_batched.rules.alignment import Dims, family, logical_ndim, padded
+from turnout_batched.rules.alignment import Dims, family, front, logical_ndim, padded
 from turnout_batched.values import example
 
 
@@ -16,6 +17,12 @@ from turnout_batched.values import example
 def unary(call: Any, size: int, dims: Dims, value: Tensor, *rest: Any) -> tuple[Tensor, int]:
     """One tensor: the batch dim stays where it is."""
     return call(value, *rest), dims[0]
+
+
+@family
+def several(call: Any, size: int, dims: Dims, value: Tensor, *rest: Any) -> tuple[list[Tensor], int | None]:
+    """The same with several results."""
+    return list(call(value, *rest)), dims[0]
 
 
 @family
@@ -29,6 +36,19 @@ def pointwise(call: Any, size: int, dims: Dims, *values: Any) -> tuple[Tensor, i
         ):
             return call(*values), 0
     return call(*aligned(dims, values, 0)), 0
+
+
+@family
+def loss(call: Any, size: int, dims: Dims, self: Tensor, target: Tensor, *rest: Any) -> tuple[Tensor, int]:
+    """A pointwise loss of two tensors of one shape and weights; the last argument says how its values are reduced."""
+    *weights, reduction = rest
+    ndim = logical_ndim(self, dims[0])
+    given = [None if w is None else padded(w, d, ndim) for w, d in zip(weights, dims[2:-1], strict=True)]
+    values = call(front(self, dims[0], size), front(target, dims[1], size), *given, NONE)
+    over = tuple(range(1, ndim + 1))
+    if reduction == NONE or not over:
+        return values, 0
+    return (aten.mean__dim(values, over) if reduction == MEAN else aten.sum__dim_IntList(values, over)), 0
 
 
 @family

@@ -8,9 +8,11 @@ An example without dims counts as one of length 1 there, as the operators themse
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from math import prod as product
 from typing import Any
 
+from turnout.dtypes import FLOAT
 from turnout.generated import operators as aten
 from turnout.tensors import Tensor
 from turnout_batched.rules.alignment import Dims, at_least_1d, family, front, wrapped_dim
@@ -62,6 +64,29 @@ def max_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
 
 def min_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
     return aten.amin(flat(size, dims, self), (1,)), 0
+
+
+def median_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+    return _median(flat(size, dims, self), aten.median, aten.median__dim), 0
+
+
+def nanmedian_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:
+    return _median(flat(size, dims, self), aten.nanmedian, aten.nanmedian__dim), 0
+
+
+def _median(x: Tensor, of_all: Any, of_dim: Any) -> Tensor:
+    """Equal elements share the gradient, as they do where they are the largest: what is not the median gets below it."""
+    made: Tensor
+    if not x.array.shape[1]:
+        made = aten.expand(of_all(aten.reshape(x, (-1,))), (x.array.shape[0],))
+        return made
+    found = of_dim(x, 1, True)[0]
+    if x.dtype.category < FLOAT:
+        made = aten.squeeze__dim(found, 1)
+        return made
+    taken = aten.logical_or(aten.eq__Tensor(x, found), aten.ne__Tensor(found, found))
+    made = aten.amax(aten.where__ScalarOther(taken, x, -inf), (1,))
+    return made
 
 
 def any_all(size: int, dims: Dims, self: Tensor) -> tuple[Tensor, int]:

@@ -1,0 +1,70 @@
+"""Small programs on the rules of gradients, run by PyTorch and here: both answer the same, or both refuse.
+
+A program is a function of `autograd_rules.pieces.Given`: the library, `t`, and fresh tensors. `x` is a float64 leaf [3], `w`
+another, `p` a plain tensor, `m` a leaf [2, 2], `i` whole numbers. What it returns is compared as nested lists.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from autograd_rules import TABLES  # noqa: E402
+from autograd_rules.pieces import Given, plain  # noqa: E402
+
+import turnout  # noqa: E402
+
+REFUSED = "refused"
+
+
+def outcome(program, library):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return plain(program(Given(library)))
+        except Exception as error:  # noqa: BLE001 - what kind is not the question here
+            return REFUSED, type(error).__name__, str(error).splitlines()[0]
+        finally:
+            library.set_grad_enabled(True)
+
+
+PROGRAMS = [pytest.param(p, id=f"{table}: {name}") for table, rows in TABLES.items() for name, p in rows.items()]
+
+
+# differs from torch: what it answers there, and why not here.
+DIFFERS = {
+    "backward: too many seeds": "PyTorch drops those that are too many",
+    "saved: changed through data": ".data cannot be set",
+    "leaves: write a view made under no_grad": "a view made under no_grad requires no gradient, so the write is a plain one",
+    "leaves: requires_grad_ the base of a view": "a view that nothing recorded does not become a leaf of its own",
+    "leaves: retain_grad accumulates": "a product with a number saves no tensor, so nothing is freed",
+    "modes: inference: view of a normal": "a view that nothing recorded requires no gradient",
+    "modes: inference: backward inside": ".grad is a normal tensor, so that the next backward can add to it",
+    "hooks: unused output": "a hook is not called where no gradient arrives",
+    "functions: output returned twice": "PyTorch gives the second one's gradient for both",
+    "functions: jvp not written": "backward gives it",
+    "functions: vmap without a rule": "forward and backward see one example",
+    "functions: vmap generated, old form": "both forms can be transformed",
+    "functions: func.grad, old form": "both forms can be transformed",
+    "functions: ctx is the node": "the node has slots, ctx takes any attribute",
+}
+
+
+def agree(theirs, ours):
+    """Whether both refused, or gave the same."""
+    refused = [isinstance(each, tuple) and each[0] == REFUSED for each in (theirs, ours)]
+    return refused[0] == refused[1] and (refused[0] or theirs == ours)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_the_answer_is_that_of_torch(program, request):
+    theirs, ours = outcome(program, torch), outcome(program, turnout)
+    differs = request.node.callspec.id in DIFFERS
+    assert agree(theirs, ours) is not differs, f"torch {theirs}\nhere  {ours}"
+
+
+def test_what_differs_is_a_program():
+    assert set(DIFFERS) <= {param.id for param in PROGRAMS}

@@ -1,0 +1,173 @@
+"""gradcheck and gradgradcheck as users meet them: what they take, notice, refuse and leave behind.
+
+That they notice every wrong formula of the operators is checked in tests/conformance.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout import autograd
+
+
+@pytest.fixture
+def x():
+    return turnout.tensor([1.0, 2.0], dtype=turnout.float64).requires_grad_()
+
+
+@pytest.fixture
+def y():
+    return turnout.tensor([5.0, 7.0], dtype=turnout.float64).requires_grad_()
+
+
+def function(forward, backward):
+    made = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Made", (autograd.Function,), made).apply
+
+
+wrong = function(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2.1)
+
+
+def refused(call, kind=autograd.GradcheckError):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_the_first_difference_is_shown_with_both_numbers(x, y):
+    lines = refused(lambda: autograd.gradcheck(lambda a, b: (a * b, a + wrong(b)), (x, y))).split("\n")
+    assert lines[:2] == [
+        "gradcheck: the gradient of output 1 with respect to input 1 is wrong",
+        "  at        element 0 of the input, 0 of the output",
+    ]
+    assert lines[2].startswith("  numeric   2")
+    assert lines[3] == "  formula   2.1"
+    assert autograd.gradcheck(wrong, x, raise_exception=False) is False
+    assert (
+        autograd.gradgradcheck(function(lambda ctx, x: x**2, lambda ctx, g: g.detach()), x, raise_exception=False)
+        is False
+    )
+
+
+def test_tolerances_and_the_step_are_the_users(x):
+    assert autograd.gradcheck(wrong, x, rtol=0.1)
+    assert autograd.gradcheck(wrong, x, atol=0.2)
+    assert not autograd.gradcheck(turnout.exp, x, eps=1.0, raise_exception=False)
+    assert autograd.gradcheck(turnout.exp, x, eps=1e-5, rtol=1e-7)
+
+
+def test_complex_numbers_count_as_two(x):
+    z = turnout.complex(x.detach(), x.detach() * 0.5).requires_grad_()
+    assert autograd.gradcheck(lambda z: z * z.conj() * z, z)
+    assert autograd.gradgradcheck(lambda z: z.exp(), z)
+    without_conj = function(
+        lambda ctx, z: ctx.save_for_backward(z) or z * z, lambda ctx, grad: grad * 2 * ctx.saved_tensors[0]
+    )
+    assert not autograd.gradcheck(without_conj, z, raise_exception=False)
+
+
+def test_outputs_without_a_gradient_are_left_out_unless_there_is_no_other(x):
+    assert autograd.gradcheck(lambda a: (a * 2, a.detach() * 3, a > 0), x)
+    assert autograd.gradcheck(lambda a: a.detach() * 0 + 1, x)
+    assert refused(lambda: autograd.gradcheck(lambda a: a.detach() * 3, x)).startswith(
+        "gradcheck: the gradient of output 0 with respect to input 0 is wrong\n"
+    )
+
+
+def test_a_gradient_without_a_history_must_be_constant(x):
+    square = function(
+        lambda ctx, x: ctx.save_for_backward(x) or x * x, lambda ctx, grad: (grad * 2 * ctx.saved_tensors[0]).detach()
+    )
+    assert autograd.gradcheck(square, x)
+    assert not autograd.gradgradcheck(square, x, raise_exception=False)
+    assert autograd.gradgradcheck(lambda a: a.floor() + a, x)
+
+
+def test_backward_passes_that_differ_are_noticed(x):
+    calls = []
+    unsteady = function(lambda ctx, x: x * 2, lambda ctx, grad: calls.append(1) or grad * (2 + 1e-8 * len(calls)))
+    assert refused(lambda: autograd.gradcheck(unsteady, x)) == (
+        "gradcheck: the gradients of output 0 differ between two backward passes"
+    )
+    assert autograd.gradcheck(unsteady, x, nondet_tol=1e-6)
+
+
+def test_one_output_alone_must_not_change_its_gradient(x):
+    both = function(
+        lambda ctx, x: ctx.set_materialize_grads(False) or (x * 2, x * 3),
+        lambda ctx, a, b: a * 2 + 3 * b if a is not None and b is not None else (a * 2 if b is None else b * 3.0),
+    )
+    assert autograd.gradcheck(both, x)
+    careless = function(
+        lambda ctx, x: ctx.set_materialize_grads(False) or (x * 2, x * 3),
+        lambda ctx, a, b: a * 2 + 3 * b if a is not None and b is not None else (a if a is not None else b) * 1.00001,
+    )
+    assert "when only output 0 is used" in refused(
+        lambda: autograd.gradcheck(careless, x, check_undefined_grad=True, rtol=10)
+    )
+    assert autograd.gradcheck(careless, x, check_undefined_grad=False, rtol=10)
+
+
+def test_the_fast_mode_notices_what_the_slow_one_does(x, y):
+    for check in (autograd.gradcheck, autograd.gradgradcheck):
+        assert check(lambda a, b: (a * b.exp(), a.sum()), (x, y), fast_mode=True)
+    assert "\n  at        a random direction through both\n" in refused(
+        lambda: autograd.gradcheck(wrong, x, fast_mode=True)
+    )
+    off_diagonal = function(lambda ctx, x: x * 2, lambda ctx, grad: grad * 2 + grad.flip(0) * 0.01)
+    assert not autograd.gradcheck(off_diagonal, x, fast_mode=True, raise_exception=False)
+    detached = function(
+        lambda ctx, x: ctx.save_for_backward(x) or x * x, lambda ctx, grad: grad * 2 * ctx.saved_tensors[0].detach()
+    )
+    assert not autograd.gradgradcheck(detached, x, fast_mode=True, raise_exception=False)
+
+
+def test_gradients_inside_vmap_are_compared_on_demand(x):
+    assert autograd.gradcheck(lambda a: (a * a).exp(), x, check_batched_grad=True)
+    seen_inside = function(lambda ctx, x: x * 2, lambda ctx, grad: grad * (2 if not turnout.state.LEVELS.get() else 3))
+    assert autograd.gradcheck(seen_inside, x)
+    assert refused(lambda: autograd.gradcheck(seen_inside, x, check_batched_grad=True)) == (
+        "gradcheck: input 0 gets another gradient of output 0 inside vmap than outside"
+    )
+
+
+def test_output_gradients_may_be_given_and_spread_in_memory(x):
+    assert autograd.gradgradcheck(turnout.exp, x, turnout.ones(2, dtype=turnout.float64))
+    assert autograd.gradgradcheck(turnout.exp, x, gen_non_contig_grad_outputs=True)
+    with pytest.raises(turnout.errors.ShapeError):
+        autograd.gradgradcheck(turnout.exp, x, turnout.ones(3, dtype=turnout.float64))
+
+
+def test_what_they_refuse(x):
+    assert refused(lambda: autograd.gradcheck(turnout.exp, x.detach()), ValueError) == (
+        "gradcheck: no input requires a gradient"
+    )
+    assert refused(lambda: autograd.gradcheck(turnout.exp, ()), ValueError) == "gradcheck: no input requires a gradient"
+    assert refused(lambda: autograd.gradgradcheck(lambda a: a.detach(), x)) == (
+        "gradgradcheck: no output requires a gradient"
+    )
+    wide = turnout.ones(1, dtype=turnout.float64).expand(2).requires_grad_()
+    assert refused(lambda: autograd.gradcheck(turnout.exp, wide), ValueError) == (
+        "gradcheck: elements of input 0 share memory, so that they cannot be changed one by one; clone() it"
+    )
+    single = turnout.ones(2).requires_grad_()
+    with pytest.warns(UserWarning, match="^gradcheck: input 0 is float32; differences need float64 to mean something$"):
+        autograd.gradcheck(lambda a: a * 2, single, raise_exception=False)
+
+
+def test_what_the_function_raises_is_raised_and_its_inputs_are_restored(x):
+    calls = []
+
+    def fails(a):
+        calls.append(1)
+        if len(calls) > 4:
+            raise KeyError("stop")
+        return a * 2
+
+    with pytest.raises(KeyError):
+        autograd.gradcheck(fails, x, raise_exception=False)
+    assert x.tolist() == [1.0, 2.0]
+    assert autograd.gradcheck(lambda a: a * 2, x)
+    assert x.tolist() == [1.0, 2.0]
+    assert x.grad is None

@@ -1,0 +1,269 @@
+"""Hooks on tensors, leaves and nodes: when they run, in which order, what they may return, and what is left when one raises."""
+
+from __future__ import annotations
+
+import pytest
+
+import turnout
+from turnout import autograd
+from turnout.state import DISPATCH, GRAD
+
+
+@pytest.fixture
+def x():
+    return turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64).requires_grad_()
+
+
+@pytest.fixture
+def w():
+    return turnout.tensor([0.5, -1.0, 2.0], dtype=turnout.float64).requires_grad_()
+
+
+def refused(call, kind=RuntimeError):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+# ---- on tensors
+
+
+def test_they_see_the_whole_gradient_and_may_replace_it(x):
+    seen = []
+    y = x * 2
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    handle = y.register_hook(lambda g: g * 10)
+    y.register_hook(lambda g: g + 1)
+    (y + y).sum().backward()
+    assert seen == [[2.0] * 3]
+    assert x.grad.tolist() == [42.0] * 3
+    handle.remove()
+    handle.remove()
+
+
+def test_on_leaves_they_run_once_with_the_sum_before_it_is_accumulated(x):
+    seen = []
+    x.register_hook(lambda g: seen.append(g.tolist()) or g * 2)
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
+    autograd.register_post_accumulate_grad_hook(x, lambda t: seen.append(t is x))
+    (x + x * 2).sum().backward()
+    assert seen == [[3.0] * 3, [6.0] * 3, True]
+    assert autograd.grad((x * 1).sum(), x)[0].tolist() == [2.0] * 3
+    assert len(seen) == 4  # no accumulation, so nothing after it
+    (x * 1).sum().backward(inputs=[x])
+    assert seen[4:] == [[1.0] * 3, [8.0] * 3, True]
+
+
+def test_a_post_accumulate_hook_may_take_the_gradient_away(x):
+    x.register_post_accumulate_grad_hook(lambda t: setattr(t, "grad", None))
+    (x * 2).sum().backward()
+    assert x.grad is None
+
+
+def test_a_hook_may_remove_itself_and_others_and_add_some_for_the_next_time(x):
+    ran = []
+    y = x * 2
+    handles = {}
+
+    def first(grad):
+        ran.append("first")
+        handles["first"].remove()
+        handles["last"].remove()
+        y.register_hook(lambda g: ran.append("new"))
+
+    handles["first"] = y.register_hook(first)
+    handles["last"] = y.register_hook(lambda g: ran.append("last"))
+    total = y.sum()
+    total.backward(retain_graph=True)
+    assert ran == ["first", "last"]  # those that there were when it began
+    total.backward()
+    assert ran == ["first", "last", "new"]
+
+
+def test_the_handle_is_a_context_manager(x):
+    with x.register_hook(lambda g: g * 100):
+        x.sum().backward()
+    (x * 1).sum().backward()
+    assert x.grad.tolist() == [101.0] * 3
+
+
+def test_one_of_several_results_has_hooks_of_its_own_and_unused_ones_do_not_run(x):
+    seen = []
+    a, b, c = x.unbind(0)
+    b.register_hook(lambda g: seen.append(("b", g.item())))
+    c.register_hook(lambda g: seen.append(("c", g.item())))
+    (a + b * 2).backward()
+    assert seen == [("b", 2.0)]
+
+
+def test_they_follow_neither_writes_nor_lose_them(x):
+    """A hook belongs to the value that the tensor had, as in PyTorch; retain_grad to the tensor."""
+    seen = []
+    y = x * 1
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.retain_grad()
+    y.mul_(3)
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.sum().backward()
+    assert seen == [[1.0] * 3, [3.0] * 3]
+    assert y.grad.tolist() == [1.0] * 3
+
+
+def test_recording_is_on_inside_where_the_graph_of_the_gradient_is_made(x):
+    seen = []
+    y = x * 2
+    y.register_hook(lambda g: seen.append((turnout.is_grad_enabled(), g.requires_grad)))
+    total = (y * y).sum()
+    total.backward(retain_graph=True)
+    total.backward(create_graph=True)
+    assert seen == [(False, False), (True, True)]
+
+
+# ---- retained gradients
+
+
+def test_retained_gradients_are_those_after_the_hooks_on_the_tensor_and_before_those_of_the_node(x):
+    y = x * 2
+    assert not y.retains_grad
+    y.retain_grad()
+    y.retain_grad()
+    assert (y.retains_grad, x.retains_grad) == (True, False)
+    y.register_hook(lambda g: g * 3)
+    y.grad_fn.register_prehook(lambda grads: (grads[0] * 7,))
+    y.sum().backward()
+    assert (y.grad.tolist(), x.grad.tolist()) == ([3.0] * 3, [42.0] * 3)
+
+
+def test_the_gradient_of_a_tensor_that_is_gone_is_not_kept(x):
+    y = x * 2
+    total = (y * y).sum()
+    y.retain_grad()
+    del y
+    total.backward()
+    assert x.grad.tolist() == [8.0, 16.0, 24.0]
+
+
+# ---- on nodes
+
+
+def test_prehooks_replace_what_goes_in_and_posthooks_what_comes_out(x, w):
+    seen = []
+    y = x * w
+    y.grad_fn.register_prehook(lambda grads: seen.append([g.tolist() for g in grads]))
+    y.grad_fn.register_prehook(lambda grads: (grads[0] * 2,))
+    y.grad_fn.register_hook(lambda ins, outs: seen.append([g.tolist() for g in (*ins, *outs)]))
+    y.grad_fn.register_hook(lambda ins, outs: (ins[0] * 5, None))
+    y.sum().backward()
+    assert seen == [[[1.0] * 3], [[1.0, -2.0, 4.0], [2.0, 4.0, 6.0], [2.0] * 3]]
+    assert (x.grad.tolist(), w.grad) == ([5.0, -10.0, 20.0], None)
+
+
+def test_where_a_prehook_takes_every_gradient_away_nothing_goes_on(x):
+    ran = []
+    h = x * 2
+    h.register_hook(lambda g: ran.append("h"))
+    y = h * 3
+    y.grad_fn.register_prehook(lambda grads: (None,))
+    (y + x).sum().backward()
+    assert (ran, x.grad.tolist()) == ([], [1.0] * 3)
+
+
+def test_what_is_asked_for_is_taken_before_the_hooks_where_the_sweep_goes_on_and_after_those_of_the_tensor_at_its_end(
+    x,
+):
+    h = x * 2
+    h.register_hook(lambda g: g * 3)
+    h.grad_fn.register_prehook(lambda grads: (grads[0] * 7,))
+    total = h.sum()
+    assert autograd.grad(total, h, retain_graph=True)[0].tolist() == [3.0] * 3
+    assert [g.tolist() for g in autograd.grad(total, (h, x))] == [[1.0] * 3, [42.0] * 3]
+
+
+def test_nodes_have_a_dict_for_the_user(x):
+    y = x * 2
+    y.grad_fn.metadata["made"] = "here"
+    assert y.grad_fn.metadata == {"made": "here"}
+
+
+# ---- what they may not do
+
+
+def test_what_a_hook_on_a_tensor_may_return(x):
+    def text(result, kind=RuntimeError):
+        y = x * 2
+        y.register_hook(result)
+        return refused(y.sum().backward, kind)
+
+    changed = "a hook returned {} for a gradient float64 [3] on cpu; all of these must stay as they are"
+    assert text(lambda g: 3, TypeError) == "a hook must return a tensor or None, not int"
+    assert text(lambda g: g[:2]) == changed.format("float64 [2] on cpu")
+    assert text(lambda g: g.to(turnout.float32)) == changed.format("float32 [3] on cpu")
+    assert text(lambda g: g.to("meta")) == changed.format("float64 [3] on meta")
+    assert x.grad is None
+
+
+def test_what_a_hook_on_a_node_may_return(x, w):
+    def text(register, result, kind=RuntimeError):
+        y = x * w
+        getattr(y.grad_fn, register)(result)
+        return refused(y.sum().backward, kind)
+
+    assert text("register_prehook", lambda grads: grads[0], TypeError) == (
+        "aten::mul.Tensor: a hook of its node must return a tuple or None, not Tensor"
+    )
+    assert text("register_prehook", lambda grads: (*grads, *grads)) == (
+        "aten::mul.Tensor: a hook of its node returned 2 gradients for 1"
+    )
+    assert text("register_prehook", lambda grads: (1.0,), TypeError) == "a hook must return a tensor or None, not float"
+    assert text("register_hook", lambda ins, outs: ins[:1]) == (
+        "aten::mul.Tensor: a hook of its node returned 1 gradients for 2"
+    )
+    w.requires_grad_(False)
+    assert text("register_hook", lambda ins, outs: (ins[0], ins[0])) == (
+        "a hook returned a tensor in the place of a gradient that is None"
+    )
+
+
+def test_where_hooks_cannot_be_registered(x):
+    plain = turnout.ones(2)
+    text = "a hook can be registered only on a tensor that requires a gradient"
+    assert refused(lambda: plain.register_hook(print)) == text
+    assert refused(lambda: plain.register_post_accumulate_grad_hook(print)) == text
+    assert refused(lambda: (x * 2).register_post_accumulate_grad_hook(print)) == (
+        "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
+    )
+    assert refused(plain.retain_grad) == "retain_grad: the tensor does not require a gradient"
+
+
+def test_a_hook_after_the_accumulation_returns_nothing(x):
+    x.register_post_accumulate_grad_hook(lambda t: t)
+    assert refused((x * 1).sum().backward, TypeError) == (
+        "a hook after the accumulation of .grad must return None, not Tensor"
+    )
+
+
+@pytest.mark.parametrize("where", ["tensor", "prehook", "posthook", "leaf"])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_one_that_raises_leaves_every_gradient_and_the_mode_as_they_were(x, w, where, create_graph):
+    def fail(*_):
+        raise KeyError("stop")
+
+    y = x * w
+    register = {
+        "tensor": y.register_hook,
+        "prehook": y.grad_fn.register_prehook,
+        "posthook": y.grad_fn.register_hook,
+        "leaf": w.register_hook,
+    }[where]
+    handle = register(fail)
+    h = w * 4
+    h.retain_grad()
+    total = (y + h).sum()
+    before = (GRAD.get(), DISPATCH.get())
+    with pytest.raises(KeyError):
+        total.backward(retain_graph=True, create_graph=create_graph)
+    assert (x.grad, w.grad) == (None, None)
+    assert (GRAD.get(), DISPATCH.get()) == before
+    handle.remove()
+    total.backward()
+    assert (x.grad.tolist(), w.grad.tolist()) == ([0.5, -1.0, 2.0], [5.0, 6.0, 7.0])

@@ -1,0 +1,239 @@
+"""Bad input to gradients: the class and the whole text of every error, and that nothing was accumulated or changed.
+
+That PyTorch refuses under the same conditions is checked in tests/oracle.
+"""
+
+# ruff: noqa: E501 - rows of a table
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+import turnout
+from turnout import autograd, library
+from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DTypeError, ShapeError
+from turnout.errors.library import KernelResultError
+from turnout.state import DISPATCH, GRAD
+
+GradientError = autograd.GradientError
+
+
+@pytest.fixture
+def g():
+    """Tensors of every kind: x and w are leaves, h is a result, p needs no gradient, i holds whole numbers, z is complex."""
+    made = SimpleNamespace()
+    made.x = turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64).requires_grad_()
+    made.w = turnout.tensor([0.5, -1.0, 2.0], dtype=turnout.float64).requires_grad_()
+    made.h = made.x * 2
+    made.p = turnout.tensor([4.0, 5.0, 6.0], dtype=turnout.float64)
+    made.i = turnout.tensor([1, 2, 3])
+    made.z = made.x * 1j
+    made.ones = lambda *shape, **kwargs: turnout.ones(*shape, **{"dtype": turnout.float64, **kwargs})
+    return made
+
+
+def twice(y):
+    y.backward()
+    y.backward()
+
+
+def changed(g, write):
+    y = (g.h * g.h).sum()
+    write(g.h)
+    y.backward()
+
+
+UNTRACKED = (
+    "backward: the tensor does not require a gradient and was not computed from one that does\n"
+    "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
+)
+FREED = (
+    "{}: what it saved for the backward pass was freed by an earlier one\n"
+    "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
+)
+NOT_ONE = (
+    "backward: only for a tensor of one element can the gradient be left out, this one is float64 [3]\n"
+    "  to fix  reduce it with sum() or mean(), or pass the gradient"
+)
+CHANGED = (
+    "aten::mul.Tensor: its saved 'other', a tensor float64 [3], was changed in place after it was used\n"
+    "  saved at version  0\n  now at version    1\n"
+    "  to fix  write into a clone(), or change it after backward()"
+)
+LEAF = (
+    "{}: self is a leaf that requires a gradient, which cannot be changed in place\n"
+    "  to fix  write under turnout.no_grad(), or into a clone()"
+)
+
+# fmt: off
+REFUSED = [
+    # backward twice
+    ("twice", lambda g: twice((g.x * g.w).sum()), GradientError, FREED.format("aten::mul.Tensor")),
+    ("twice through a result", lambda g: twice(g.x.exp().sum()), GradientError, FREED.format("aten::exp")),
+    ("grad, then backward", lambda g: (y := (g.x * g.w).sum(), autograd.grad(y, g.x), y.backward()), GradientError, FREED.format("aten::mul.Tensor")),
+    # what has no gradient
+    ("untracked", lambda g: g.p.sum().backward(), GradientError, UNTRACKED),
+    ("detached", lambda g: g.h.sum().detach().backward(), GradientError, UNTRACKED),
+    ("whole numbers", lambda g: g.i.sum().backward(), GradientError, UNTRACKED),
+    ("one of two untracked", lambda g: autograd.backward((g.h.sum(), g.p.sum())), GradientError, UNTRACKED),
+    ("not a scalar", lambda g: g.h.backward(), GradientError, NOT_ONE),
+    ("None for several elements", lambda g: autograd.backward([g.h], [None]), GradientError, NOT_ONE),
+    ("complex", lambda g: g.z.sum().backward(), GradientError, "backward: the gradient can be left out for real tensors only, this one is complex128 []\n  to fix  pass the gradient"),
+    ("not a tensor", lambda g: autograd.backward([g.h.sum(), 3.0]), CallError, "backward: output 1 must be a tensor, not float"),
+    ("a number", lambda g: autograd.backward(3.0), CallError, "backward: output 0 must be a tensor, not float"),
+    # gradients that were given
+    ("a wrong shape", lambda g: g.h.backward(g.ones(2)), ShapeError, "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"),
+    ("a shape that would broadcast", lambda g: autograd.grad([g.x, g.h], g.x, [g.ones(3), g.ones(1, 3)]), ShapeError, "gradient 1 has shape [1, 3], output 1, made by aten::mul.Scalar, has shape [3]"),
+    ("a wrong shape for a leaf", lambda g: g.x.backward(g.ones(2)), ShapeError, "gradient 0 has shape [2], output 0 has shape [3]"),
+    ("a wrong shape for one of several", lambda g: g.x.max(0)[0].backward(g.ones(2)), ShapeError, "gradient 0 has shape [2], output 0, made by aten::max.dim, has shape []"),
+    ("complex for real", lambda g: g.h.backward(g.ones(3) * 1j), GradientError, "gradient 0 is complex128, output 0, made by aten::mul.Scalar, is float64: both must be complex, or neither"),
+    ("real for complex", lambda g: g.z.backward(g.ones(3)), GradientError, "gradient 0 is float64, output 0, made by aten::mul.Scalar, is complex128: both must be complex, or neither"),
+    ("another device", lambda g: g.h.backward(g.ones(3, device="meta")), DeviceError, "gradient 0 is on meta, output 0, made by aten::mul.Scalar, is on cpu"),
+    ("a number as gradient", lambda g: g.h.sum().backward(1.0), CallError, "gradient 0 must be a tensor or None, not float"),
+    ("a list as gradient", lambda g: g.h.sum().backward([1.0]), CallError, "gradient 0 must be a tensor or None, not float"),
+    ("too few gradients", lambda g: autograd.backward([g.h.sum(), g.w.sum()], [g.ones(())]), CallError, "1 gradients were given for 2 outputs"),
+    ("too many gradients", lambda g: g.h.sum().backward([g.ones(()), g.ones(())]), CallError, "2 gradients were given for 1 outputs"),
+    # inputs
+    ("no inputs", lambda g: autograd.grad(g.h.sum(), []), GradientError, "grad: inputs is empty; leave it out to reach every leaf"),
+    ("inputs empty", lambda g: g.h.sum().backward(inputs=[]), GradientError, "backward: inputs is empty; leave it out to reach every leaf"),
+    ("an input that is no tensor", lambda g: autograd.grad(g.h.sum(), [g.x, 3.0]), CallError, "grad: input 1 must be a tensor, not float"),
+    ("an untracked input", lambda g: autograd.grad(g.h.sum(), [g.x, g.p]), GradientError, "grad: input 1 does not require a gradient"),
+    ("an untracked input of backward", lambda g: g.h.sum().backward(inputs=g.p), GradientError, "backward: input 0 does not require a gradient"),
+    ("an unused input", lambda g: autograd.grad(g.h.sum(), [g.x, g.w]), GradientError, "grad: input 1 was not used to compute the outputs\n  to fix  allow_unused=True gives None for it, materialize_grads=True gives zeros"),
+    ("zeros that are refused", lambda g: autograd.grad(g.h.sum(), g.w, allow_unused=False, materialize_grads=True), ArgumentError, "grad: materialize_grads=True gives zeros for unused inputs, which allow_unused=False refuses; leave one out"),
+    # what was saved and changed
+    ("a saved input", lambda g: changed(g, lambda h: h.add_(1)), AliasError, CHANGED),
+    ("through a view", lambda g: changed(g, lambda h: h[:1].add_(1)), AliasError, CHANGED),
+    ("through detach", lambda g: changed(g, lambda h: h.detach().add_(1)), AliasError, CHANGED),
+    ("under no_grad", lambda g: changed(g, turnout.no_grad()(lambda h: h.add_(1))), AliasError, CHANGED),
+    ("a saved result", lambda g: (y := g.x.exp(), y.add_(1), y.sum().backward()), AliasError, CHANGED.replace("mul.Tensor", "exp").replace("'other'", "'result'")),
+    ("a saved index", lambda g: (k := g.i - 1, y := g.x[k].sum(), k.zero_(), y.backward()), AliasError, CHANGED.replace("mul", "index").replace("'other', a tensor float64", "'indices[0]', a tensor int64")),
+    ("of a Function", lambda g: (y := Square.apply(g.h), g.h.add_(1), y.sum().backward()), AliasError, CHANGED.replace("aten::mul.Tensor", "Square").replace("'other'", "'saved_tensors[0]'")),
+    ("of a custom operator", lambda g: (y := turnout.ops.refusing.saves(g.h), g.h.add_(1), y.sum().backward()), AliasError, CHANGED.replace("aten::mul.Tensor", "refusing::saves").replace("'other'", "'saved_tensors[0]'")),
+    # leaves
+    ("a leaf", lambda g: g.x.add_(1), AliasError, LEAF.format("aten::add_.Scalar")),
+    ("a view of a leaf", lambda g: g.x[:1].add_(1), AliasError, LEAF.format("aten::add_.Scalar").replace("a leaf", "a view of a leaf")),
+    ("whole numbers that should", lambda g: g.i.requires_grad_(), DTypeError, "only floating-point and complex tensors can require gradients, this one is int64"),
+    ("a factory of whole numbers", lambda g: turnout.ones(3, dtype=turnout.int64, requires_grad=True), DTypeError, "only floating-point and complex tensors can require gradients, this one is int64"),
+    ("a result that should not", lambda g: g.h.requires_grad_(False), AliasError, "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"),
+    ("a view detached in place", lambda g: g.h[:1].detach_(), AliasError, "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"),
+    # .grad
+    ("grad of a wrong shape", lambda g: setattr(g.x, "grad", g.ones(2)), ShapeError, "grad must have the tensor's shape, [3], this one has [2]"),
+    ("grad of a wrong dtype", lambda g: setattr(g.x, "grad", turnout.ones(3)), DTypeError, "grad must have the tensor's dtype, float64, this one is float32"),
+    ("grad on another device", lambda g: setattr(g.x, "grad", g.ones(3, device="meta")), DeviceError, "grad must be on the tensor's device, cpu, this one is on meta"),
+    ("grad itself", lambda g: setattr(g.x, "grad", g.x), ArgumentError, "a tensor cannot be its own grad"),
+    ("grad a number", lambda g: setattr(g.x, "grad", 3.0), CallError, "grad must be a tensor or None, not float"),
+    # what a Function says and returns
+    ("saves a number", lambda g: run(lambda ctx, x: ctx.save_for_backward(x, 3), g), CallError, "save_for_backward: argument 1 must be a tensor, got int"),
+    ("marks a number", lambda g: run(lambda ctx, x: ctx.mark_non_differentiable(3), g), CallError, "mark_non_differentiable: argument 0 must be a tensor, got int"),
+    ("marks a number dirty", lambda g: run(lambda ctx, x: ctx.mark_dirty(3), g), CallError, "mark_dirty: argument 0 must be a tensor, got int"),
+    ("a flag that is none", lambda g: run(lambda ctx, x: ctx.set_materialize_grads(3), g), CallError, "set_materialize_grads: takes True or False, got int"),
+    ("dirty and not returned", lambda g: run(lambda ctx, x: ctx.mark_dirty(x), g), CallError, "Made: mark_dirty names a tensor that forward did not return"),
+    ("complex gradient", lambda g: back(lambda ctx, d: d * 1j, g), DTypeError, "Made.backward returned a complex128 gradient for input 0, which is float64"),
+    ("too many", lambda g: back(lambda ctx, d: (d, d), g), GradientError, "Made.backward returned 2 gradients for 1 inputs of forward"),
+    ("none at all", lambda g: back(lambda ctx, d: (), g), GradientError, "Made.backward returned 0 gradients for 1 inputs of forward"),
+    ("a wrong shape returned", lambda g: back(lambda ctx, d: d[:2], g), ShapeError, "Made.backward returned a gradient of shape [2] for input 0 of shape [3]"),
+    ("a number returned", lambda g: back(lambda ctx, d: 3.0, g), CallError, "Made.backward returned float for input 0; a tensor or None was expected"),
+    ("no backward", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 2)}).apply(g.x).sum().backward(), NotImplementedError, "a Function must define backward as a static method, or not be differentiated"),
+    ("no forward", lambda g: type("Made", (autograd.Function,), {}).apply(g.x), NotImplementedError, "a Function must define forward as a static method"),
+    ("both names", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: x * 2), "backward": staticmethod(lambda ctx, d: d), "vjp": staticmethod(lambda ctx, d: d)}).apply(g.x).sum().backward(), GradientError, "Made: defines both backward and vjp, which are two names for one thing"),
+    ("dirty view and more", lambda g: type("Made", (autograd.Function,), {"forward": staticmethod(lambda ctx, x: (ctx.mark_dirty(x), (x.mul_(2), x * 3))[1]), "backward": staticmethod(lambda ctx, d, e: d)}).apply(g.h[:2]), CallError, "Made: mark_dirty names a view, and forward returned more than that; write into its base, or clone() it"),
+    # what the rule of a custom operator returns
+    ("rule: too few", lambda g: rule(lambda ctx, d: d, g), KernelResultError, "refusing::both: its gradient rule returned 1 value for 2 inputs"),
+    ("rule: too many", lambda g: rule(lambda ctx, d: (d, [d, d], d), g), KernelResultError, "refusing::both: its gradient rule returned 3 values for 2 inputs"),
+    ("rule: a short list", lambda g: rule(lambda ctx, d: (d, [d]), g), KernelResultError, "refusing::both: its gradient rule returned 1 values for ys, a list of 2"),
+    ("rule: a wrong shape", lambda g: rule(lambda ctx, d: (d, [d, d[:2]]), g), ShapeError, "refusing::both.backward returned a gradient of shape [2] for 'ys[1]' of shape [3]"),
+    ("rule: a number", lambda g: rule(lambda ctx, d: (3.0, None), g), CallError, "refusing::both.backward returned float for 'x'; a tensor or None was expected"),
+    # formulas of derivatives.yaml
+    ("formula: a short list", lambda g: formula("c", "cat_grad", lambda *_: [g.ones(3)], lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned 1 gradients, 2 were expected"),
+    ("formula: no list", lambda g: formula("c", "cat_grad", lambda *_: g.ones(3), lambda: turnout.cat([g.x, g.w])), GradientError, "aten::cat: its formula for 'tensors' returned Tensor, 2 were expected"),
+    ("formula: too many", lambda g: formula("s", "scatter_reduce_grad", lambda *_: (g.ones(3),) * 3, lambda: turnout.scatter_reduce(g.x, 0, g.i - 1, g.w, "sum")), GradientError, "aten::scatter_reduce.two: its formula for 'self, src' returned 3 gradients, 2 were expected"),
+]
+# fmt: on
+
+
+class Square(autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2 * ctx.saved_tensors[0]
+
+
+def made(forward, backward):
+    return type("Made", (autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+
+
+def run(say, g):
+    return made(lambda ctx, x: (say(ctx, x), x * 2)[1], lambda ctx, d: d).apply(g.h)
+
+
+def back(backward, g):
+    made(lambda ctx, x: x * 2, backward).apply(g.x).sum().backward()
+
+
+def rule(backward, g):
+    with library.Library("refusing", "FRAGMENT") as group:
+        library.register_autograd("refusing::both", backward, lib=group)
+        turnout.ops.refusing.both(g.x, [g.h, g.w]).sum().backward()
+
+
+def formula(part, name, wrong, call):
+    """Backward of a call with one of the functions of formulas replaced in the generated part."""
+    from importlib import import_module
+
+    module = import_module(f"turnout_autograd.generated.{part}")
+    with pytest.MonkeyPatch.context() as patch:
+        result = call().sum()
+        patch.setattr(module, name, wrong)
+        result.backward()
+
+
+@pytest.fixture(autouse=True)
+def operators():
+    with library.Library("refusing", "DEF") as group:
+        group.define("saves(Tensor x) -> Tensor")
+        group.impl("saves", lambda x: x * x, "CompositeExplicitAutograd")
+        library.register_autograd(
+            "refusing::saves",
+            lambda ctx, grad: grad * ctx.saved_tensors[0],
+            setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+            lib=group,
+        )
+        group.define("both(Tensor x, Tensor[] ys) -> Tensor")
+        group.impl("both", lambda x, ys: x * 1, "CompositeExplicitAutograd")
+        yield
+
+
+@pytest.mark.parametrize(("name", "program", "kind", "text"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_bad_input_is_refused_with_this_text(g, name, program, kind, text):
+    before = GRAD.get(), DISPATCH.get()
+    with pytest.raises(kind) as caught:
+        program(g)
+    found = str(caught.value)
+    assert (found.partition("\n")[0] if kind is KernelResultError else found) == text
+    assert (GRAD.get(), DISPATCH.get()) == before
+    accumulated = name.startswith(("twice", "grad, then"))
+    assert accumulated or (g.x.grad, g.w.grad) == (None, None)
+    assert (g.x.tolist(), g.w.tolist()) == ([1.0, 2.0, 3.0], [0.5, -1.0, 2.0])
+
+
+def test_a_second_backward_may_go_where_nothing_was_saved_or_it_was_retained(g):
+    for result in (g.x + g.w, g.x.sum(), g.x * 3):
+        twice(result.sum())
+    y = (g.x * g.w).sum()
+    y.backward(retain_graph=True)
+    y.backward(retain_graph=True)
+    autograd.grad(y, g.x)
+
+
+def test_gradients_of_another_float_dtype_are_converted(g):
+    g.h.backward(turnout.ones(3))
+    (g.x * 2).backward(g.i)
+    assert g.x.grad.tolist() == [4.0, 6.0, 8.0]
+    assert g.x.grad.dtype is turnout.float64
