@@ -34,7 +34,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
 
 
 def negative(self: Any, out: Any = None) -> Any:
-    """-self. Into gaps by way of a new array: in every fourth float32 or eighth float64 NumPy 2.4 negates others than it should."""
+    """-self. Into gaps by way of a new array: in every fourth float32 or eighth float64 NumPy 2.4 negates other elements."""
     if out is None or out.flags.c_contiguous:
         return np.negative(self, out)
     np.copyto(out, np.negative(self))
