@@ -244,9 +244,6 @@ def _line_row(stack: str) -> list[str]:
 def _saved(node: Node) -> Iterator[tuple[str, Any, Any]]:
     """Name, value and version of what a node saved; the version is None for what has none."""
     while hasattr(node, "inner"):  # of a write into a view: the node of the write
-        if node.inner is None:
-            yield "write", FREED, None
-            return
         node = node.inner
     if isinstance(node, FunctionNode):
         kept = node.saved()
