@@ -293,6 +293,20 @@ def test_one_of_several_views_is_refused(x):
     )
 
 
+def test_a_constant_written_into_an_unrecorded_view_of_what_is_tracked_is_refused(x):
+    y = x * 1
+    with turnout.no_grad():
+        views = [x[:2], y[:2]]
+        views[0].mul_(2)
+    for view in views:
+        assert refused(lambda view=view: view.mul_(2)) == (
+            "aten::mul_.Scalar: self is a view made under no_grad, and is written where gradients are recorded\n"
+            "  to fix  make the view and write into it in the same mode"
+        )
+    assert y._version == 0
+    assert x._version == 1
+
+
 def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
     base = turnout.zeros(3, dtype=turnout.float64)
     with turnout.no_grad():

@@ -230,3 +230,11 @@ def inference_written(name: str, argument: str) -> str:
         f"{name}: '{argument}' is an inference tensor, which cannot be changed in place outside of inference_mode\n"
         "  to fix  clone() it for a normal tensor, or write inside of inference_mode"
     )
+
+
+def no_grad_view_written(name: str) -> str:
+    """A write into a view whose base has, or would get, a history that does not show the view."""
+    return (
+        f"{name}: self is a view made under no_grad, and is written where gradients are recorded\n"
+        "  to fix  make the view and write into it in the same mode"
+    )

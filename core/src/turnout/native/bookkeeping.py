@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from turnout.errors import AliasError
+from turnout.errors import calls as texts
 from turnout.kernels import FALLTHROUGH, INTERNAL, Kernel
 from turnout.state import BELOW_ADINPLACEORVIEW, GRAD
 from turnout.tensors import Tensor, View
@@ -45,6 +47,9 @@ def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., An
     def count_writes(ks: int, *args: Any) -> Any:
         ks &= BELOW_ADINPLACEORVIEW
         call = cache.get(ks) or op.resolve(ks)
+        for i in mutated:
+            if isinstance(args[i], Tensor) and args[i].view_of is not None:
+                _check_recorded(op, args[i].view_of)
         result = call(ks, *args)
         for i in mutated:
             written = args[i]
@@ -54,6 +59,12 @@ def _counting_writes(op: Operator, mutated: tuple[int, ...]) -> Callable[..., An
         return result
 
     return count_writes
+
+
+def _check_recorded(op: Operator, view: View) -> None:
+    """Raise AliasError for a write into an unrecorded view of a tracked base, whose gradient would not show it."""
+    if view.no_grad and view.base.gmask & GRAD.get()[0]:
+        raise AliasError(texts.no_grad_view_written(op.qualified_name))
 
 
 def _recording_view(op: Operator) -> Callable[..., Any]:

@@ -76,13 +76,6 @@ def custom_view_written(name: str, maker: str) -> str:
     )
 
 
-def no_grad_view_written(name: str) -> str:
-    return (
-        f"{name}: self is a view made under no_grad, and is written where gradients are recorded\n"
-        "  to fix  make the view and write into it in the same mode"
-    )
-
-
 def out_given(name: str, argument: str) -> str:
     return (
         f"{name}: '{argument}' requires a gradient, and operators with out= do not record gradients\n"

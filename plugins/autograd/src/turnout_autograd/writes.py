@@ -11,6 +11,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from turnout.errors import AliasError
+from turnout.errors import calls as texts
 from turnout.keys import KEYS
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import Tensor, View, wrap
@@ -56,7 +57,7 @@ def admit(name: str, tensor: Tensor, mask: int) -> None:
     if view is not None:
         root = view.base
         if view.no_grad:
-            raise AliasError(errors.no_grad_view_written(name))
+            raise AliasError(texts.no_grad_view_written(name))
         if view.multi:
             raise AliasError(errors.several_views_written(name, _maker(view)))
         if view.__class__ is not View:
