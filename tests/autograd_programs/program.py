@@ -125,8 +125,8 @@ def _write(s: Steps) -> None:
     if x is None:
         return
     kind = d.choice(sorted(writes.LINEAR) * 2 + sorted(writes.SAVING))
-    # masked_scatter_ is a function and a copy here, through which the hooks of a view see a gradient.
-    if (x.dtype != "float64" and kind in writes.REAL) or (x.memory.hooked and kind == "masked_scatter_"):
+    # Some writes are a function and a copy here, through which the hooks of a view see a gradient.
+    if (x.dtype != "float64" and kind in writes.REAL) or (x.memory.hooked and kind in ("masked_scatter_", "put_")):
         return
     saves = kind in writes.SAVING
     text = (writes.SAVING if saves else writes.LINEAR)[kind](d, x)

@@ -20,7 +20,7 @@ def _hook(s: Steps) -> None:
         name = d.choice(s.hooks)
         s.say(f"if '{name}' in globals(): {name}.remove()")
         return
-    # Second-order gradients through what a write into a view kept pass by the view's hooks here.
+    # differs from torch: second-order gradients through what a write into a view kept pass by the view's hooks.
     if _asks_in_vain(x) or (x.is_view and x.memory.saved):
         return
     name = f"h{len(s.hooks)}"
@@ -96,7 +96,7 @@ def _clear(s: Steps) -> None:
 
 def _take(s: Steps) -> None:
     start, name = s.start(), s.name()
-    s.say(f"{name} = {start}.grad.{s.draw.choice(['clone()', 'detach()', 'add(2)'])}", (name,))
+    s.say(f"{name} = {start}.grad.{s.draw.choice(['clone()', 'add(2)'])}", (name,))
     s.declare(name, s.var(start).shape, s.var(start).dtype)
 
 

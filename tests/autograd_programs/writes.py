@@ -168,7 +168,7 @@ SAVING: dict[str, Write] = {
     "cos_": _simple("{x}.cos_()"),
     "exp_": _simple("{x}.clamp_(-2.0007, 1.0003).exp_()"),
     "curves": _named("tanh_", "sigmoid_", "atan_", "sinh_"),
-    "curves of reals": _named("relu_", "erf_", "expm1_", "sinc_", "deg2rad_", "nan_to_num_"),
+    "curves of reals": _named("relu_", "erf_", "expm1_", "deg2rad_", "nan_to_num_"),
     "clamp_ with tensors": _with_tensor("{x}.clamp_({y} - 0.5, {y} + 0.25)", "{x}.clamp_min_({y})"),
     "abs_": _simple("{x}.abs_()"),
     "pow_": _simple("{x}.pow_(2)"),
