@@ -34,11 +34,7 @@ def kernels(pool: Pool) -> dict[str, Any]:
 
 
 def negative(self: Any, out: Any = None) -> Any:
-<<<<<<< HEAD
-    """-self; into an array with gaps by way of a new one, for of every eighth float64 NumPy 2.4 takes wrong elements there."""
-=======
-    """-self. Into gaps by way of a new array: in every fourth float32 or eighth float64 NumPy 2.4 negates other elements."""
->>>>>>> random
+    """-self; into an array with gaps by way of a new one: at every eighth float64 NumPy 2.4 takes wrong elements there."""
     if out is None or out.flags.c_contiguous:
         return np.negative(self, out)
     np.copyto(out, np.negative(self))
