@@ -249,3 +249,24 @@ def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):
     assert (GRAD.get(), DISPATCH.get()) == before
     (x * 2).sum().backward()
     assert x.grad.tolist() == [2.0] * 3
+
+
+def test_a_gradient_whose_elements_are_one_place_in_memory_is_copied_into_the_leaf():
+    x = turnout.ones(3, dtype=turnout.float64, requires_grad=True)
+    (x.clone().sum() ** 2).backward()
+    assert x.grad.stride() == (1,)
+    assert x.grad.add_(turnout.tensor([0.0, 1.0, 2.0])).tolist() == [6.0, 7.0, 8.0]
+
+
+def test_an_input_named_twice_gets_its_gradient_once(x):
+    (x * 2).sum().backward(inputs=[x, x])
+    assert x.grad.tolist() == [2.0] * 3
+
+
+def test_zeros_for_what_was_not_used_can_be_differentiated_again(x):
+    other = turnout.ones(2, dtype=turnout.float64, requires_grad=True)
+    (unused,) = autograd.grad((x * x).sum(), other, create_graph=True, materialize_grads=True)
+    assert unused.tolist() == [0.0, 0.0]
+    assert unused.requires_grad
+    (constant,) = autograd.grad((x * x).sum(), other, materialize_grads=True)
+    assert not constant.requires_grad

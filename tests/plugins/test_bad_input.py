@@ -86,6 +86,7 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("F.conv2d(x[None, None], x[None, None], stride=0)", ShapeError, "convolution: 'stride' must be at least 1, got [0, 0]"),
     ("F.max_pool2d(x[None], 5)", ShapeError, "max_pool2d: a kernel of [5, 5] does not fit 'self' of shape [1, 3, 4] with padding [0, 0]"),
     ("F.pad(x, (1,))", ShapeError, "pad: 'pad' must hold two numbers for each of at most 2 dims, got [1]"),
+    ("x.index_fill(0, i[0, :1], turnout.tensor(1j))", DTypeError, "index_fill: a complex number cannot be written into a float32 tensor"),
     ("F.embedding(i, x)", DimError, "index_select: index 9 is out of bounds for a dimension of size 3"),
     ("F.cross_entropy(x, turnout.tensor([0, 1, 9]))", IndexError, "nll_loss: target 9 is out of bounds for 4 classes"),
     ("turnout.fft.fft(x, n=0)", ShapeError, "fft.fft: cannot transform 0 elements"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 import turnout
@@ -263,3 +265,9 @@ def test_writes_that_do_not_fit_say_why(call, kind, text) -> None:
         call(x, turnout.tensor([0, 1]))
     assert text in str(caught.value)
     assert x.tolist() == before
+
+
+def test_numbers_and_the_new_axis_have_their_usual_names():
+    assert (turnout.inf, turnout.pi, turnout.e) == (math.inf, math.pi, math.e)
+    assert math.isnan(turnout.nan)
+    assert turnout.zeros(3)[:, turnout.newaxis].shape == (3, 1)

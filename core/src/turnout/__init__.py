@@ -11,6 +11,11 @@ Importing this module loads no plugin, no array library and nothing that is not 
 
 from __future__ import annotations
 
+from math import e as e
+from math import inf as inf
+from math import nan as nan
+from math import pi as pi
+
 from turnout import config as config
 from turnout import errors as errors
 from turnout import parts as parts
@@ -61,6 +66,8 @@ from turnout.reductions import norm as norm
 from turnout.reductions import unique as unique
 from turnout.reductions import unique_consecutive as unique_consecutive
 from turnout.tensors import Tensor as Tensor
+
+newaxis = None
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
