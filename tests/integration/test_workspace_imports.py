@@ -41,6 +41,7 @@ ORDER = [
     "variadics",
     "reductions",
     "conversions",
+    "tracking",
     "tensors",
     "random",
     "shapes",

@@ -16,23 +16,18 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import (
     AliasError,
-    ArgumentError,
     CallError,
-    DeviceError,
     DimError,
-    DTypeError,
-    ShapeError,
     TurnoutError,
 )
 from turnout.generated.methods import TensorMethods
-from turnout.keys import TRACKED
 from turnout.reductions import ReductionMethods
-from turnout.registry import REGISTRY
 from turnout.state import CLOCK, VERSION_MASK
+from turnout.tracking import GradientMethods
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from turnout.operators import Operator
@@ -116,7 +111,7 @@ class View:
         self.no_grad = no_grad
 
 
-class Tensor(ReductionMethods, TensorMethods, Conversions):
+class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
     """An n-dimensional array on a device, with the keys that decide what its operators do.
 
     Make one with `turnout.tensor`, a factory such as `turnout.zeros`, or `turnout.from_numpy`.
@@ -317,174 +312,6 @@ class Tensor(ReductionMethods, TensorMethods, Conversions):
                 view = reference()
                 if view is not None and view.view_of is not None and view.view_of.base is self:
                     yield view
-
-    # ---- gradients: the fields are core's, what they mean is the Autograd functionality's
-
-    def set_gmask(self, mask: int) -> None:
-        """Set which gradient levels track the tensor, and the marker bit with it.
-
-        Live views of a base that becomes tracked get the marker too, so that their next use looks at the base again.
-        """
-        self.gmask = mask
-        if mask:
-            self.keys |= TRACKED
-            if self.storage is not None:
-                for view in self.live_views():
-                    view.keys |= TRACKED
-        else:
-            self.keys &= ~TRACKED
-
-    @property
-    def requires_grad(self) -> bool:
-        from turnout.autograd import tracked_levels
-
-        return bool(tracked_levels(self))
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        if value and self.node is not None:
-            raise AliasError("requires_grad can be set on leaves only; this tensor has a history, which decides")
-        self.requires_grad_(value)
-
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Track a leaf for imperative autograd, or stop to; returns self.
-
-        Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
-        dtypes without gradients, AliasError for a tensor that is not a leaf.
-        """
-        if requires_grad == bool(self.gmask & 1):
-            return self
-        if not requires_grad:
-            if self.node is not None:
-                raise AliasError(
-                    "requires_grad can be switched off on leaves only; use .detach() for a tensor without history"
-                )
-            self.set_gmask(self.gmask & ~1)
-            return self
-        key = "Autograd" + self.device.backend.name
-        if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
-            from turnout import plugins
-
-            plugins.require_functionality("Autograd", key)
-        if self.dtype.category < FLOAT:
-            raise DTypeError(
-                f"only floating-point and complex tensors can require gradients, this one is {self.dtype.name}"
-            )
-        if self.is_inference():
-            from turnout.native import inference
-
-            if not inference.is_enabled():
-                raise AliasError(
-                    "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
-                )
-        self.set_gmask(self.gmask | 1)
-        return self
-
-    def detach_(self) -> Tensor:
-        """Forget the history; returns self, a leaf that requires no gradient. Raises AliasError for a view of another tensor."""
-        if self.hides_its_base():
-            # differs from torch: a view of what only the function that returned it has seen is as good as no view.
-            self.view_of = None
-        elif self.view_of is not None:
-            raise AliasError(
-                "detach_: a view cannot be detached in place, for its base would keep the history; use detach()"
-            )
-        self.set_gmask(0)
-        self.node = None
-        return self
-
-    @property
-    def grad(self) -> Tensor | None:
-        """The gradient that `backward` accumulated here, or None."""
-        return None if self.extra is None else self.extra.get("grad")
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        if value is not None:
-            self._check_grad(value)
-        if self.extra is None:
-            self.extra = {}
-        self.extra["grad"] = value
-
-    @grad.deleter
-    def grad(self) -> None:
-        self.grad = None
-
-    def _check_grad(self, value: Any) -> None:
-        """Raise for what cannot be this tensor's gradient."""
-        if not isinstance(value, Tensor):
-            raise CallError(f"grad must be a tensor or None, not {type(value).__name__}")
-        if value is self:
-            raise ArgumentError("a tensor cannot be its own grad")
-        if value.shape != self.shape:
-            raise ShapeError(f"grad must have the tensor's shape, {list(self.shape)}, this one has {list(value.shape)}")
-        if value.dtype is not self.dtype:
-            raise DTypeError(f"grad must have the tensor's dtype, {self.dtype.name}, this one is {value.dtype.name}")
-        if value.device != self.device:
-            raise DeviceError(f"grad must be on the tensor's device, {self.device}, this one is on {value.device}")
-
-    @property
-    def is_leaf(self) -> bool:
-        from turnout.autograd import tracked_levels
-
-        return not tracked_levels(self) & 1 or self.node is None
-
-    @property
-    def grad_fn(self) -> Any:
-        from turnout.autograd import grad_fn
-
-        return grad_fn(self)
-
-    def backward(
-        self,
-        gradient: Tensor | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        """Accumulate d(self)/d(leaf) into `.grad` of the leaves. See `turnout.autograd.backward`."""
-        from turnout import autograd
-
-        service: Any = REGISTRY.services.get("Autograd") or autograd
-        service.backward(self, gradient, retain_graph, create_graph, inputs)
-
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
-        """Call `hook(grad)` whenever the gradient with respect to this tensor is computed; returns a handle to remove it."""
-        from turnout import autograd
-
-        return autograd.register_tensor_hook(self, hook)
-
-    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
-        """Call `hook(self)` after `.grad` of this leaf was accumulated; returns a handle to remove it."""
-        from turnout import autograd
-
-        return autograd.register_post_accumulate_grad_hook(self, hook)
-
-    def retain_grad(self) -> None:
-        """Keep `.grad` of a tensor that is not a leaf."""
-        from turnout import autograd
-
-        autograd.retain_grad(self)
-
-    @property
-    def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this tensor, which is not a leaf."""
-        if not self.gmask:
-            return False
-        from turnout import autograd
-
-        found: bool = autograd.retains_grad(self)
-        return found
-
-    @property
-    def output_nr(self) -> int:
-        """Which output of `grad_fn` it is."""
-        if not self.gmask or self.node is None:
-            return 0
-        from turnout import autograd
-
-        number: int = autograd.output_nr(self)
-        return number
 
     # ---- other dtypes and devices
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from turnout.operators import Operator
 
 # Modules whose kernels are of the internal convention and call no operators.
-_CALL_THE_BACKEND = ("turnout.native.views:", "turnout.native.direct:")
+_CALL_THE_BACKEND = ("turnout.native.views:", "turnout.native.retyped:", "turnout.native.direct:")
 
 LIBRARY = Library("aten", distribution="turnout-core", version="0.1.0")
 

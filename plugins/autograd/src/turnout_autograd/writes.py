@@ -278,16 +278,17 @@ def refresh(tensor: Tensor) -> None:
         return
     if view.no_grad or view.multi or view.__class__ is not View:
         raise AliasError(errors.view_left_behind(_writer(base), _kind(view)))
-    view.seen = version
     if not base.gmask:
         tensor.node = CutNode()
         start(tensor.node, (None,))
+        view.seen = version
         return
     old = tensor.node
     with _recording(base.gmask):
         again = replay(base, view.chain)
     tensor.set_gmask(again.gmask)
     tensor.node = again.node
+    view.seen = version
     _move_retained(old, again.node, tensor)
 
 

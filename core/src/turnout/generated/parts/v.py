@@ -660,10 +660,10 @@ OPERATORS = {
         ('aten::view_as_complex_copy.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)', op_view_as_complex_copy__out, K_view_as_complex_copy__out, ('pointwise',), True, True, ()),
     ),
     'view_as_real': (
-        ('aten::view_as_real(Tensor(a) self) -> Tensor(a)', op_view_as_real, K_view_as_real, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.views:view_as_real'),)),
+        ('aten::view_as_real(Tensor(a) self) -> Tensor(a)', op_view_as_real, K_view_as_real, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.retyped:view_as_real'),)),
     ),
     'view_as_complex': (
-        ('aten::view_as_complex(Tensor(a) self) -> Tensor(a)', op_view_as_complex, K_view_as_complex, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.views:view_as_complex'),)),
+        ('aten::view_as_complex(Tensor(a) self) -> Tensor(a)', op_view_as_complex, K_view_as_complex, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.retyped:view_as_complex'),)),
     ),
     'var': (
         ('aten::var(Tensor self, bool unbiased=True) -> Tensor', op_var, K_var, ('reduction',), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.reductions:var'),)),
@@ -687,7 +687,7 @@ OPERATORS = {
     ),
     'view': (
         ('aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)', op_view, K_view, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:view'),)),
-        ('aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)', op_view__dtype, K_view__dtype, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.views:view_dtype'),)),
+        ('aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)', op_view__dtype, K_view__dtype, (), False, False, (('CompositeExplicitAutograd', 'turnout.native.retyped:view_dtype'),)),
     ),
     'view_as': (
         ('aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)', op_view_as, K_view_as, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.shaping:view_as'),)),
