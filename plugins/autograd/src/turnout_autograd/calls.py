@@ -36,7 +36,7 @@ def backward(
     Raises GradientError where nothing was recorded or the graph was freed, AliasError where a saved tensor was changed. An
     exception leaves every `.grad` as it was.
     """
-    outputs = _tensors("backward", "output", tensors)
+    outputs = (tensors,) if tensors.__class__ is Tensor else _tensors("backward", "output", tensors)
     retain = create_graph if retain_graph is None else retain_graph
     before = GRAD.get()
     allowed = before[1]
