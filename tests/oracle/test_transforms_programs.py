@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 
+from transform_errors import ERRORS
+from transform_functionalities import WITH_OTHERS
 from transform_libraries import Transforms
 from transform_nesting import Nesting
-from transform_programs import ERRORS, PROGRAMS
+from transform_programs import PROGRAMS
 from transform_tangents import TANGENTS
 from turnout import trees
 
@@ -74,9 +76,9 @@ SILENT = {"45 a captured tensor written before the pullback", "54 an example use
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, when jvp is first used
 @pytest.mark.filterwarnings("ignore:Attempted to insert a get_attr Node")  # and linearize
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # operators that torch has no batching rule for
-@pytest.mark.parametrize("name", [name for name in PROGRAMS | TANGENTS if name not in REFUSED])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS | WITH_OTHERS | TANGENTS if name not in REFUSED])
 def test_programs_give_what_torch_gives(name: str) -> None:
-    program = (PROGRAMS | TANGENTS)[name]
+    program = (PROGRAMS | WITH_OTHERS | TANGENTS)[name]
     ours, theirs = trees.flatten(program(Transforms())), trees.flatten(program(Torch()))
     assert ours[1] == theirs[1]
     for one, other in zip(ours[0], theirs[0], strict=True):

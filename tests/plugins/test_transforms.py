@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import turnout
+from transform_errors import ERRORS
+from transform_functionalities import WITH_OTHERS
 from transform_libraries import Loops, Transforms
-from transform_programs import ERRORS, PROGRAMS, written
+from transform_programs import PROGRAMS, written
 from transform_tangents import TANGENTS
 from turnout import autograd, func, state, trees
 from turnout.errors import TurnoutError
@@ -35,9 +37,9 @@ NO_LOOP = {
 
 
 @pytest.mark.filterwarnings("ignore:transforms.*has no batching rule")  # a custom operator that has none on purpose
-@pytest.mark.parametrize("name", [name for name in PROGRAMS | TANGENTS if name not in NO_LOOP])
+@pytest.mark.parametrize("name", [name for name in PROGRAMS | WITH_OTHERS | TANGENTS if name not in NO_LOOP])
 def test_transforms_give_what_loops_give(name: str) -> None:
-    program = (PROGRAMS | TANGENTS)[name]
+    program = (PROGRAMS | WITH_OTHERS | TANGENTS)[name]
     found = numbers(program(Transforms()))
     assert clean()
     expected = numbers(program(Loops()))
