@@ -7,8 +7,11 @@ distributions have tests of their own), uninitialised ones too.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import torch
 from torch.testing._internal.common_device_type import precisionOverride, tol, toleranceOverride
@@ -47,10 +50,18 @@ def label(info: Any) -> str:
 
 def samples(info: Any, dtype: torch.dtype, requires_grad: bool = False) -> list[Any]:
     """The OpInfo's samples, the same in every run."""
-    torch.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _same_in_every_run():
         return list(info.sample_inputs("cpu", dtype, requires_grad=requires_grad))
+
+
+@contextlib.contextmanager
+def _same_in_every_run() -> Iterator[None]:
+    """Random numbers start from one seed, and what OpInfos leave uninitialised is 1 instead of what the memory held before."""
+    empty = torch.empty
+    torch.manual_seed(0)
+    with warnings.catch_warnings(), mock.patch.object(torch, "empty", lambda *a, **k: empty(*a, **k).fill_(1)):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def tolerance(info: Any, dtype: torch.dtype) -> tuple[float, float]:
@@ -210,9 +221,7 @@ def errors(info: Any, dtype: torch.dtype) -> str | None:
     del dtype  # each error input has its own
     if info.error_inputs_func is None:
         return None
-    torch.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _same_in_every_run():
         for number, wrong in enumerate(info.error_inputs("cpu")):
             if _accepted(info, wrong.sample_input):
                 continue  # PyTorch itself takes it
