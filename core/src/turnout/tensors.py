@@ -16,6 +16,7 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import (
     AliasError,
+    ArgumentError,
     CallError,
     DimError,
     TurnoutError,
@@ -83,6 +84,20 @@ class RetypedStorage(Storage):
     @views.setter
     def views(self, value: list[weakref.ref[Tensor]]) -> None:
         self._memory.views = value
+
+
+class PartStorage(Storage):
+    """A storage's memory with a version counter of its own, for tensors that are no views of it (`unsafe_split`)."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, shared: Storage) -> None:
+        super().__init__(shared.array, CLOCK.epoch)
+        self._memory = shared.memory
+
+    @property
+    def memory(self) -> Storage:
+        return self._memory
 
 
 class View:
@@ -399,7 +414,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise TurnoutError(
+            raise ArgumentError(
                 f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()"
             )
         return bool(self.item())
