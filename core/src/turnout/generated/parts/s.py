@@ -3824,8 +3824,7 @@ class methods:
             args = (args,)
         return P_std(self, *args, **kwargs)
 
-    def stft(self, *args, **kwargs):
-        return P_stft(self, *args, **kwargs)
+    stft = op_stft__center
 
     def sub(self, other=MISSING, *args, **kwargs):
         if args or kwargs:
