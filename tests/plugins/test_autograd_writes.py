@@ -321,6 +321,18 @@ def test_a_constant_written_into_an_unrecorded_view_of_what_is_tracked_is_refuse
     assert x._version == 1
 
 
+def test_a_view_made_under_no_grad_has_no_node_once_its_base_was_written(x):
+    y = x * 1
+    with turnout.no_grad():
+        view = y[:2]
+    assert view.grad_fn is None
+    y.mul_(2)
+    assert refused(lambda: view.grad_fn) == (
+        "a view made under no_grad was used after aten::mul.Scalar had written into its base, which its gradient cannot follow\n"
+        "  to fix  write before the view is made, or clone() the view"
+    )
+
+
 def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):
     base = turnout.zeros(3, dtype=turnout.float64)
     with turnout.no_grad():

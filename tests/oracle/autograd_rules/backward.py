@@ -141,6 +141,7 @@ LEAVES = {
     "retain_grad accumulates": lambda g: (h := g.x * 2, h.retain_grad(), h.sum().backward(), h.sum().backward(), h.grad)[4],
     "output_nr": lambda g: ((g.x * 2).output_nr, g.x.unbind(0)[2].output_nr, g.x.output_nr),
     "one of several views": lambda g: (g.x * 1).unbind(0)[0].add_(1),
+    "grad_fn of a view made under no_grad": lambda g: (h := g.x * 1, v := g.t.no_grad()(lambda: h[:2])(), h.mul_(g.w), v.grad_fn is None)[3],
     "parts of an unsafe split": lambda g: (p := (g.x * 1).unsafe_split(1), p[0].mul_(p[1]), p[0].sum().backward(), g.x.grad)[3],
     "parts of an unsafe chunk, plain": lambda g: (p := g.p.unsafe_chunk(3), p[0].mul_(g.x[1]), [p[0].requires_grad, p[1].requires_grad, g.p.requires_grad])[2],
     "one of several plain views": lambda g: g.p.unbind(0)[0].add_(g.x[0]),
