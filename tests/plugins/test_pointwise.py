@@ -179,6 +179,29 @@ def test_parts_of_a_complex_tensor_have_its_gradient():
     assert (X.real is X, X.conj() is X) == (True, True)
 
 
+INF, NAN, LOG_2 = float("inf"), float("nan"), math.log(2)
+
+
+@pytest.mark.parametrize(
+    ("call", "values", "gradients"),
+    [
+        (lambda x: turnout.xlogy(x, turnout.tensor([2.0, 0.0, -1.0, INF])), [0.0, 0.0, 0.0, 0.0], [LOG_2, 0.0, 0.0, INF]),
+        (lambda x: turnout.xlogy(x, 2), [0.0, 1.0], [LOG_2, LOG_2]),
+        (lambda x: turnout.xlogy(x, 0), [0.0, 1.0], [0.0, -INF]),
+        (lambda x: turnout.special.xlog1py(x, turnout.tensor([1.0, -1.0])), [0.0, 0.0], [LOG_2, 0.0]),
+        (lambda x: turnout.special.xlog1py(x, 1), [0.0, 1.0], [LOG_2, LOG_2]),
+        (lambda x: turnout.logaddexp(x, turnout.tensor([0.0, INF, -800.0])), [INF, 0.0, 800.0], [1.0, 0.0, 1.0]),
+        (lambda x: turnout.logaddexp2(x, turnout.tensor([0.0, INF, -800.0])), [INF, 0.0, 800.0], [1.0, 0.0, 1.0]),
+        (lambda x: turnout.sinc(x), [0.0, 1e-30, -1e-30], [0.0, 0.0, 0.0]),
+        (lambda x: F.elu(x), [NAN, 1.0], [NAN, 1.0]),
+    ],
+)  # fmt: skip
+def test_gradients_at_the_ends_of_what_a_function_is_defined_for(call, values, gradients):
+    x = turnout.tensor(values, requires_grad=True)
+    call(x).sum().backward()
+    assert x.grad.tolist() == pytest.approx(gradients, nan_ok=True)
+
+
 def test_an_output_that_overlaps_itself_is_refused():
     with pytest.raises(AliasError):
         turnout.special.erfcx(X, out=turnout.ones(1).expand(3))

@@ -119,11 +119,9 @@ def acosh_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 
 def sinc_grad(grad: Tensor, self: Tensor) -> Tensor:
-    """(pi x cos(pi x) - sin(pi x)) / (pi x^2); 0 at 0."""
-    angle = self * pi
+    """(cos(pi x) - sinc(x)) / x, where no square of a small x becomes 0; 0 at 0."""
     zero = self == 0
-    below = where(zero, 1, angle * self)
-    return _masked(grad * conj((angle * angle.cos() - angle.sin()) / below), zero)
+    return grad * _masked(conj(((self * pi).cos() - self.sinc()) / where(zero, 1, self)), zero)
 
 
 def copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -136,11 +134,11 @@ def ldexp_of(exponent: Tensor) -> Tensor:
     return aten.pow__Scalar(2.0, exponent)
 
 
-def xlogy_grad(grad: Tensor, self: Tensor, log: Any) -> Tensor:
-    """log(y), or log(1 + y); 0 where self is 0, but for a log that is NaN."""
-    if not isinstance(log, Tensor):
-        return grad * _masked(grad.new_full(self.shape, log), self == 0)
-    return grad * _masked(log, (self == 0).logical_and(log <= INF))
+def xlogy_grad(grad: Tensor, self: Tensor, log: Any, outside: Any) -> Tensor:
+    """log(y), or log(1 + y); 0 where self is 0 and y is `outside` of what has a finite logarithm."""
+    if isinstance(log, Tensor):
+        return grad * _masked(log, (self == 0).logical_and(outside))
+    return grad * (_masked(grad.new_full(self.shape, log), self == 0) if outside else log)
 
 
 def log1p_of(x: Any) -> float:
