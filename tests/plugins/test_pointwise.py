@@ -194,6 +194,10 @@ INF, NAN, LOG_2 = float("inf"), float("nan"), math.log(2)
         (lambda x: turnout.logaddexp2(x, turnout.tensor([0.0, INF, -800.0])), [INF, 0.0, 800.0], [1.0, 0.0, 1.0]),
         (lambda x: turnout.sinc(x), [0.0, 1e-30, -1e-30], [0.0, 0.0, 0.0]),
         (lambda x: F.elu(x), [NAN, 1.0], [NAN, 1.0]),
+        (lambda x: turnout.float_power(x, turnout.tensor([True, False])), [3.0, 3.0], [1.0, 0.0]),
+        (lambda x: F.smooth_l1_loss(x, turnout.zeros(3), "sum"), [INF, -INF, 0.5], [1.0, -1.0, 0.5]),
+        (lambda x: F.huber_loss(x, turnout.zeros(3), "sum", 2.0), [INF, -INF, 0.5], [2.0, -2.0, 0.5]),
+        (lambda x: turnout.pdist(x.reshape(1, 2)), [3.0, 4.0], [0.0, 0.0]),
     ],
 )  # fmt: skip
 def test_gradients_at_the_ends_of_what_a_function_is_defined_for(call, values, gradients):

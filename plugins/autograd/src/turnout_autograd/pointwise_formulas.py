@@ -6,7 +6,7 @@ import math
 from math import log1p, pi, sqrt
 from typing import Any
 
-from turnout.dtypes import COMPLEX
+from turnout.dtypes import COMPLEX, bool_
 from turnout.generated import operators as aten
 from turnout.tensors import Tensor
 from turnout_autograd.formulas import conj, where
@@ -39,6 +39,7 @@ def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
     """0 where the exponent is 0, also where self is."""
+    exponent = exponent.to(dtype=self.dtype) if exponent.dtype is bool_ else exponent
     return grad * _masked(conj(exponent * self.pow(exponent - 1)), exponent == 0)
 
 
