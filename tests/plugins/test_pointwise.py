@@ -206,6 +206,10 @@ def test_gradients_at_the_ends_of_what_a_function_is_defined_for(call, values, g
     assert x.grad.tolist() == pytest.approx(gradients, nan_ok=True)
 
 
+def test_lgamma_is_infinite_at_both_infinities():
+    assert turnout.lgamma(turnout.tensor([-INF, INF, 3.0])).tolist() == pytest.approx([INF, INF, LOG_2])
+
+
 def test_an_output_that_overlaps_itself_is_refused():
     with pytest.raises(AliasError):
         turnout.special.erfcx(X, out=turnout.ones(1).expand(3))
