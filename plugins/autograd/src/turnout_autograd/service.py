@@ -24,17 +24,20 @@ from turnout_autograd.levels import enter, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
 
+_MODULES = {
+    "function": "function",
+    "functional": "functional",
+    "graph": "graph_tools",
+    "transforms": "transforms",
+}
+
 
 def __getattr__(name: str) -> Any:
     """What few programs need is imported when they do."""
-    if name in ("function", "functional", "transforms"):
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module(f"turnout_autograd.{name}")
-    if name == "graph":
-        from turnout_autograd.drawing import graph
-
-        return graph
+        return import_module(f"turnout_autograd.{_MODULES[name]}")
     raise AttributeError(name)
 
 
