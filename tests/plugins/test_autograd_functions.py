@@ -114,6 +114,26 @@ def test_an_input_that_is_returned_is_another_tensor_with_the_function_as_its_hi
     assert autograd.grad(y.sum(), x)[0].tolist() == [7.0] * 3
 
 
+def test_an_input_that_an_unrecorded_call_returns_is_another_tensor_without_history(x):
+    class Same(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return [x, x * 1]
+
+    with turnout.no_grad():
+        y, _ = Same.apply(x)
+    assert (y is x, y.requires_grad, y.grad_fn) == (False, False, None)
+    plain = turnout.ones(3)
+    y, _ = Same.apply(plain)
+    assert (y is plain, y._base is plain) == (False, True)
+    y.add_(1)
+    assert plain.tolist() == [2.0] * 3
+    assert refused(lambda: y.mul_(x.float())) == (
+        "aten::mul_.Tensor: self is a view that Same made in its own forward, whose gradient a write would bypass\n"
+        "  to fix  clone() it inside the forward, or before the write"
+    )
+
+
 def test_a_dirty_input_gets_the_function_as_its_history(x):
     class Double(autograd.Function):
         @staticmethod

@@ -23,6 +23,7 @@ from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_save
 from turnout_autograd.writes import admit, rebase, refresh
 
 _BATCHED = KEYS.bit("Batched")
+_alias = find_operator("aten::alias").call
 _zeros = find_operator("aten::zeros").call
 
 
@@ -245,7 +246,7 @@ class Function:
             if not any(tensor is each for each in outputs):
                 raise CallError(errors.function_not_input(cls.__name__))
         if not tracked:
-            return output
+            return _as_returned(output, [_unrecorded(cls, value, args, ctx._dirty) for value in outputs])
         node = FunctionNode()
         start(node, edges)
         node.function = cls
@@ -257,9 +258,36 @@ class Function:
             note(node)
         made = _attach_outputs(cls, node, ctx, args, outputs, tracked)
         _save(ctx, node, outputs, made, tracked)
-        if not isinstance(output, (tuple, list)):
-            return made[0]
-        return type(output)(made) if type(output) in (tuple, list) else tuple(made)
+        return _as_returned(output, made)
+
+
+def _as_returned(output: Any, made: list[Any]) -> Any:
+    """The outputs in the form in which forward returned them."""
+    if not isinstance(output, (tuple, list)):
+        return made[0]
+    return type(output)(made) if type(output) in (tuple, list) else tuple(made)
+
+
+def _unrecorded(cls: type[Function], value: Any, args: tuple[Any, ...], dirty: tuple[Tensor, ...]) -> Any:
+    """An output of a call that is not recorded: without history, and never an input itself, except one that forward wrote into."""
+    if not isinstance(value, Tensor) or any(value is t for t in dirty):
+        return value
+    if value.gmask:
+        return value.detach()
+    if any(value is a for a in args):
+        with recording(0):
+            value = _alias(value)
+        _hide_from_writes(cls, value)
+    return value
+
+
+def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
+    """Mark a view as one that the function made."""
+    old = value.view_of
+    if old is not None:
+        view = CustomView(old.base, old.chain, value.version(), False, False)
+        view.maker = cls.__name__
+        value.view_of = view
 
 
 def _attach_outputs(
@@ -293,11 +321,7 @@ def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, t
         # An input returned as it came, or something that has a history already: another tensor over the same memory.
         source, value = value, value.new_alias(value.array, value.storage_offset())
         value.view_of = source.view_of or View(source, (), source.version(), False, False)
-    if value.view_of is not None:
-        old = value.view_of
-        view = CustomView(old.base, old.chain, value.version(), False, False)
-        view.maker = cls.__name__
-        value.view_of = view
+    _hide_from_writes(cls, value)
     attach(value, output, tracked)
     return value
 
