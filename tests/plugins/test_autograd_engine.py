@@ -187,10 +187,7 @@ def test_what_grad_refuses(x):
     assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == (
         "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
     )
-    assert (
-        error_text(lambda: autograd.grad((total, total), x, (None,)), TypeError)
-        == "1 gradients were given for 2 outputs"
-    )
+    assert error_text(lambda: autograd.grad((total, total), x, (None,))) == "1 gradients were given for 2 outputs"
 
 
 def test_backward_with_inputs_reaches_only_those(x):

@@ -164,7 +164,7 @@ def test_what_a_backward_may_not_return(x):
     assert refused(function(lambda g: (g, g)).backward) == (
         "Bad.backward returned a gradient for input 1, which is not a tensor"
     )
-    assert refused(function(lambda g: (3, None)).backward, TypeError) == (
+    assert refused(function(lambda g: (3, None)).backward) == (
         "Bad.backward returned int for input 0; a tensor or None was expected"
     )
     assert refused(function(lambda g: (g[:2], None)).backward) == (

@@ -237,9 +237,7 @@ def test_where_hooks_cannot_be_registered(x):
 
 def test_a_hook_after_the_accumulation_returns_nothing(x):
     x.register_post_accumulate_grad_hook(lambda t: t)
-    assert refused((x * 1).sum().backward, TypeError) == (
-        "a hook after the accumulation of .grad must return None, not Tensor"
-    )
+    assert refused((x * 1).sum().backward) == ("a hook after the accumulation of .grad must return None, not Tensor")
 
 
 @pytest.mark.parametrize("where", ["tensor", "prehook", "posthook", "leaf"])

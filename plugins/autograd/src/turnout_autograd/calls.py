@@ -178,7 +178,10 @@ def _as_many(given: Any, count: int) -> tuple[Any, ...]:
     except TypeError:
         grads = (given,)
     if len(grads) != count:
-        raise CallError(errors.gradient_count(len(grads), count))
+        for i, each in enumerate(grads):
+            if not isinstance(each, Tensor) and each is not None:
+                raise CallError(errors.gradient_type(each, i))
+        raise errors.GradientError(errors.gradient_count(len(grads), count))
     return grads
 
 

@@ -245,6 +245,10 @@ def function_not_input(name: str) -> str:
     return f"{name}: mark_dirty names a tensor that forward did not return"
 
 
+def function_called(name: str) -> str:
+    return f"{name}: an instance was called; forward and backward are static methods, and {name}.apply(...) calls them"
+
+
 def function_marks(method: str, index: int, value: Any) -> str:
     return f"{method}: argument {index} must be a tensor, got {type(value).__name__}"
 

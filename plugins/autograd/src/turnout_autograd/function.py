@@ -143,7 +143,7 @@ class FunctionNode(Node):
         if meta is None:
             raise errors.GradientError(errors.function_extra(self.op_name, self._input(i)))
         if not isinstance(grad, Tensor):
-            raise CallError(errors.function_kind(self.op_name, self._input(i), grad))
+            raise errors.GradientError(errors.function_kind(self.op_name, self._input(i), grad))
         if not _expands(meta[0], grad.shape):
             raise ShapeError(errors.function_shape(self.op_name, self._input(i), grad.shape, meta[0]))
         if grad.is_complex() and meta[1].category != COMPLEX:
@@ -216,6 +216,10 @@ class Function:
         """The computation for all examples of a vmap; `info` has batch_size and randomness."""
         raise NotImplementedError("a Function may define vmap as a static method")
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise GradientError: a function is not called as an instance."""
+        raise errors.GradientError(errors.function_called(type(self).__name__))
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, recorded as one node where a tensor among the arguments is tracked."""
@@ -244,7 +248,7 @@ class Function:
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         for tensor in ctx._dirty:
             if not any(tensor is each for each in outputs):
-                raise CallError(errors.function_not_input(cls.__name__))
+                raise errors.GradientError(errors.function_not_input(cls.__name__))
         if not tracked:
             return _as_returned(output, [_unrecorded(cls, value, args, ctx._dirty) for value in outputs])
         node = FunctionNode()
@@ -269,7 +273,7 @@ def _as_returned(output: Any, made: list[Any]) -> Any:
 
 
 def _unrecorded(cls: type[Function], value: Any, args: tuple[Any, ...], dirty: tuple[Tensor, ...]) -> Any:
-    """An output of a call that is not recorded: without history, and never an input itself, except one that forward wrote into."""
+    """An output of a call that is not recorded: without history, and no input itself but one that forward wrote into."""
     if not isinstance(value, Tensor) or any(value is t for t in dirty):
         return value
     if value.gmask:
@@ -333,7 +337,7 @@ def _rewritten(tensor: Tensor, node: FunctionNode, index: int, count: int, args:
         tensor.node = Output(node, index)
         return
     if count > 1:
-        raise CallError(errors.function_wrote_view(node.op_name))
+        raise errors.GradientError(errors.function_wrote_view(node.op_name))
     write = ViewWrite()
     at = next(i for i, value in enumerate(args) if value is tensor)
     start(write, (node.edges[at], *node.edges[:at], *node.edges[at + 1 :]))

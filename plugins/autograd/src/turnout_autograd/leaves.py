@@ -6,7 +6,6 @@ import threading
 from sys import getrefcount
 from typing import Any
 
-from turnout.errors import CallError
 from turnout.keys import TRACKED
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
@@ -57,14 +56,14 @@ def deliver(sinks: dict[int, list[Any]]) -> None:
 
 
 def accumulated(leaf: Tensor) -> None:
-    """Run the hooks that follow the accumulation. Raises CallError for one that returns anything."""
+    """Run the hooks that follow the accumulation. Raises GradientError for one that returns anything."""
     extra = leaf.extra
     table = extra.get(POST_HOOKS) if extra else None
     if table:
         for hook in list(table.values()):
             given = hook(leaf)
             if given is not None:
-                raise CallError(errors.post_hook_result(given))
+                raise errors.GradientError(errors.post_hook_result(given))
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:
