@@ -229,7 +229,28 @@ def test_the_graph_can_be_read(x):
     assert y.grad_fn.name() == "SumBackward0"
     ((mul, index),) = y.grad_fn.next_functions
     assert (mul.name(), index) == ("MulBackward1", 0)
-    assert mul.next_functions == ((x, 0),)
+    ((leaf, index),) = mul.next_functions
+    assert (leaf.name(), index, leaf.variable is x, leaf.next_functions) == ("AccumulateGrad", 0, True, ())
+    assert x.exp().grad_fn.next_functions[0][0] is leaf
+    assert (x * turnout.ones(3)).grad_fn.next_functions[1] == (None, 0)
+
+
+def test_a_node_can_be_called_with_the_gradients_of_its_outputs(x):
+    one = turnout.ones(3, dtype=turnout.float64)
+    product = (x * x).grad_fn
+    product.register_hook(lambda ins, outs: pytest.fail("hooks are the sweep's"))
+    assert [g.tolist() for g in product(one)] == [x.tolist()] * 2
+    assert x.exp().grad_fn(one).requires_grad
+    assert product(None) == (None, None)
+    rows = x.unbind(0)[0].grad_fn
+    assert rows(None, one[0], None).tolist() == [0.0, 1.0, 0.0]
+    ((leaf, _index),) = x.exp().grad_fn.next_functions
+    with turnout.no_grad():
+        assert (leaf(one), leaf(one), x.grad.tolist()) == ((), (), [2.0] * 3)
+    text = "aten::mul.Tensor: its node is called with the gradient of each of its 1 outputs, a tensor or None; got "
+    assert error_text(lambda: product(one, one), TypeError) == text + "Tensor, Tensor"
+    assert error_text(lambda: product(), TypeError) == text + "nothing"
+    assert error_text(lambda: product(1.0), TypeError) == text + "float"
 
 
 def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):

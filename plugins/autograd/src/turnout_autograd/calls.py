@@ -13,7 +13,7 @@ from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY, Wanted, sweep
-from turnout_autograd.leaves import accumulate, accumulated, deliver, hooked
+from turnout_autograd.leaves import accumulate_all, deliver, hooked
 from turnout_autograd.writes import refresh
 
 _zeros_like = find_operator("aten::zeros_like").call
@@ -49,10 +49,8 @@ def backward(
             return
         into = tuple({id(t): t for t in _tensors("backward", "input", inputs)}.values())
         _check_inputs("backward", into)
-        for tensor, grad in zip(into, _limited(roots, into, retain), strict=True):
-            if grad is not None:
-                accumulate(tensor, [tensor, grad])
-                accumulated(tensor)
+        found = _limited(roots, into, retain)
+        accumulate_all([[tensor, each] for tensor, each in zip(into, found, strict=True) if each is not None])
     except Exception as error:
         _explain(error)
         raise

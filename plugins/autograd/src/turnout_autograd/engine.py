@@ -141,7 +141,7 @@ def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: li
     node = target.node
     grads: Any = pending.get(node)
     if grads is None:
-        grads = pending[node] = [None] * node.count  # type: ignore[attr-defined]
+        grads = pending[node] = [None] * node.count
         heappush(heap, (-node.seq, node))
     have: Tensor | None = grads[target.index]
     grads[target.index] = value if have is None else have + value
@@ -155,11 +155,7 @@ def _before(node: Node, hooks: Hooks, grad: Any) -> Any:
     grads = _at_outputs(node, hooks, grad)
     if not hooks.pre:
         return grads
-    given = tuple(grads) if node.several else (grads,)
-    for hook in list(hooks.pre.values()):
-        made = hook(given)
-        if made is not None:
-            given = _replaced(node, given, made)
+    given = run_prehooks(node, hooks.pre, tuple(grads) if node.several else (grads,))
     if all(each is None for each in given):
         return None
     return list(given) if node.several else given[0]
@@ -193,13 +189,27 @@ def run_hooks(table: dict[int, Callable[[Tensor], Any]], grad: Tensor) -> Tensor
 
 def _after(node: Node, hooks: Hooks, grads: Any, grad: Any) -> Any:
     """Run the hooks that see a node's input and output gradients."""
-    outputs = tuple(grad) if node.several else (grad,)
-    found = tuple(grads)
-    for hook in list(hooks.post.values()):
-        given = hook(found, outputs)
+    return run_posthooks(node, hooks.post, tuple(grads), tuple(grad) if node.several else (grad,))
+
+
+def run_prehooks(node: Node, table: dict[int, Callable[[Any], Any]], grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients of a node's outputs after each hook that sees them. Raises for results that cannot stand in their place."""
+    for hook in list(table.values()):
+        given = hook(grads)
         if given is not None:
-            found = _replaced(node, found, given)
-    return found
+            grads = _replaced(node, grads, given)
+    return grads
+
+
+def run_posthooks(
+    node: Node, table: dict[int, Callable[[Any, Any], Any]], grads: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The gradients that a node gives after each hook that sees them and what they were computed from. Raises likewise."""
+    for hook in list(table.values()):
+        given = hook(grads, outputs)
+        if given is not None:
+            grads = _replaced(node, grads, given)
+    return grads
 
 
 def _replaced(node: Node, grads: tuple[Any, ...], given: Any) -> tuple[Any, ...]:

@@ -205,6 +205,13 @@ def node_hook_count(name: str, given: int, wanted: int) -> str:
     return f"{name}: a hook of its node returned {given} gradients for {wanted}"
 
 
+def node_called(name: str, wanted: int, given: Sequence[Any]) -> str:
+    kinds = ", ".join(type(each).__name__ for each in given) or "nothing"
+    return (
+        f"{name}: its node is called with the gradient of each of its {wanted} outputs, a tensor or None; got {kinds}"
+    )
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
