@@ -247,14 +247,13 @@ def _check_nan(node: Node, grads: Any) -> None:
 class Wanted:
     """The tensors whose gradients are asked for, and which nodes lead to them."""
 
-    def __init__(self, roots: Iterable[Any], tensors: Iterable[Tensor], stops: frozenset[Node] = frozenset()) -> None:
-        """`stops` are nodes beyond which nothing is wanted: the inputs of a functional level."""
+    def __init__(self, roots: Iterable[Any], targets: Iterable[Any], stops: frozenset[Node] = frozenset()) -> None:
+        """`targets` are edges; `stops` are nodes beyond which nothing is wanted: the inputs of a functional level."""
         self.leaves: set[int] = set()
         self.outputs: dict[Node, dict[int, Any]] = {}
-        for tensor in tensors:
-            edge = tensor.node if tensor.gmask else None
-            if edge is None:
-                self.leaves.add(id(tensor))
+        for edge in targets:
+            if isinstance(edge, Tensor):
+                self.leaves.add(id(edge))
             elif isinstance(edge, Output):
                 self.outputs.setdefault(edge.node, {})[edge.index] = None
             else:
@@ -300,11 +299,10 @@ class Wanted:
             for index in found:
                 found[index] = grad[index] if node.several else grad
 
-    def gradient(self, tensor: Tensor, sinks: Sinks) -> Any:
-        """The gradient of one of the tensors, None where it was not reached."""
-        edge = tensor.node if tensor.gmask else None
-        if edge is None:
-            sink = sinks.get(id(tensor))
+    def gradient(self, edge: Any, sinks: Sinks) -> Any:
+        """The gradient of one of the targets, None where it was not reached."""
+        if isinstance(edge, Tensor):
+            sink = sinks.get(id(edge))
             return None if sink is None else sink[1]
         if isinstance(edge, Output):
             return self.outputs[edge.node][edge.index]

@@ -212,6 +212,27 @@ def node_called(name: str, wanted: int, given: Sequence[Any]) -> str:
     )
 
 
+def edge_of_untracked() -> str:
+    return "get_gradient_edge: the tensor does not require a gradient"
+
+
+def edge_inside_vmap() -> str:
+    return "a gradient edge belongs to a tensor outside of vmap, which all examples share; pass the tensor itself"
+
+
+def edge_unknown(index: int) -> str:
+    return (
+        f"output {index} is a GradientEdge that does not know its tensor, so its gradient cannot be left out\n"
+        "  to fix  pass the gradient, or make the edge by get_gradient_edge(tensor)"
+    )
+
+
+def edge_zeros(index: int) -> str:
+    return (
+        f"grad: materialize_grads=True gives zeros like a tensor, and input {index} is a GradientEdge; pass the tensor"
+    )
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 

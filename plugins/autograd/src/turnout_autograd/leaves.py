@@ -48,11 +48,10 @@ class AccumulateGrad(Node):
         return Handle(leaf_hooks(self.variable, NODE_PREHOOKS), hook)
 
 
-def node_of(edge: Any) -> Node | None:
+def node_of(edge: Any) -> Any:
     """What users see at the end of an edge that leads to one output: its node, for a leaf the one that accumulates."""
     if not isinstance(edge, Tensor):
-        node: Node | None = edge
-        return node
+        return edge
     with _LOCK:
         if edge.extra is None:
             edge.extra = {}
@@ -103,7 +102,7 @@ def accumulate_all(sinks: Iterable[list[Any]]) -> None:
             leaf = sink[0]
             table = leaf.extra.get(NODE_PREHOOKS) if leaf.extra else None
             if table:
-                (sink[1],) = run_prehooks(node_of(leaf), table, (sink[1],))  # type: ignore[arg-type]
+                (sink[1],) = run_prehooks(node_of(leaf), table, (sink[1],))
     for sink in sinks:
         leaf = sink[0]
         if not leaf.gmask or sink[1] is None:
@@ -124,7 +123,7 @@ def _accumulated(leaf: Tensor, sink: list[Any]) -> None:
                 raise errors.GradientError(errors.post_hook_result(given))
     table = extra.get(NODE_HOOKS) if extra else None
     if table:
-        run_posthooks(node_of(leaf), table, (), (sink[1],))  # type: ignore[arg-type]
+        run_posthooks(node_of(leaf), table, (), (sink[1],))
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:
