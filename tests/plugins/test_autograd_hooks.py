@@ -134,6 +134,22 @@ def test_retained_gradients_are_those_after_the_hooks_on_the_tensor_and_before_t
     assert (y.grad.tolist(), x.grad.tolist()) == ([3.0] * 3, [42.0] * 3)
 
 
+def test_asking_for_a_gradient_that_nobody_keeps_is_warned_of(x):
+    y = x * 2
+    with pytest.warns(UserWarning) as caught:
+        assert y.grad is None
+    assert str(caught[0].message) == (
+        "grad: only leaves get a gradient, and this tensor has a history; call retain_grad() on it before backward()"
+    )
+    assert caught[0].filename == __file__
+    assert (x.grad, y.detach().grad) == (None, None)
+    y.sum().backward(inputs=[y])
+    assert y.grad.tolist() == [1.0] * 3
+    z = x * 2
+    z.retain_grad()
+    assert z.grad is None
+
+
 def test_the_gradient_of_a_tensor_that_is_gone_is_not_kept(x):
     y = x * 2
     total = (y * y).sum()

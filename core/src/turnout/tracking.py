@@ -100,8 +100,17 @@ class GradientMethods:
 
     @property
     def grad(self: Any) -> Tensor | None:
-        """The gradient that `backward` accumulated here, or None."""
-        return None if self.extra is None else self.extra.get("grad")
+        """The gradient that `backward` accumulated here, or None; a UserWarning where none will ever be, for lack of `retain_grad`."""
+        found: Tensor | None = None if self.extra is None else self.extra.get("grad")
+        if found is None and self.node is not None and self.gmask & 1 and not self.retains_grad:
+            import warnings
+
+            warnings.warn(
+                "grad: only leaves get a gradient, and this tensor has a history; call retain_grad() on it before backward()",
+                UserWarning,
+                stacklevel=2,
+            )
+        return found
 
     @grad.setter
     def grad(self: Any, value: Tensor | None) -> None:
