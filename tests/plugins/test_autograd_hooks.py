@@ -136,7 +136,7 @@ def test_retained_gradients_are_those_after_the_hooks_on_the_tensor_and_before_t
 
 def test_asking_for_a_gradient_that_nobody_keeps_is_warned_of(x):
     y = x * 2
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="^grad: ") as caught:
         assert y.grad is None
     assert str(caught[0].message) == (
         "grad: only leaves get a gradient, and this tensor has a history; call retain_grad() on it before backward()"

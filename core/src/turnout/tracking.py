@@ -100,7 +100,7 @@ class GradientMethods:
 
     @property
     def grad(self: Any) -> Tensor | None:
-        """The gradient that `backward` accumulated here, or None; a UserWarning where none will ever be, for lack of `retain_grad`."""
+        """The gradient that `backward` accumulated here, or None; with a UserWarning where none is kept."""
         found: Tensor | None = None if self.extra is None else self.extra.get("grad")
         if found is None and self.node is not None and self.gmask & 1 and not self.retains_grad:
             import warnings
