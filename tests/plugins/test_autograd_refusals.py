@@ -127,6 +127,8 @@ REFUSED = [
     ("grad itself", lambda g: setattr(g.x, "grad", g.x), ArgumentError, "a tensor cannot be its own grad"),
     ("grad a number", lambda g: setattr(g.x, "grad", 3.0), CallError, "grad must be a tensor or None, not float"),
     # what a Function says and returns
+    ("a number as requires_grad", lambda g: g.w.detach().requires_grad_(1), CallError, "requires_grad must be True or False, not int"),
+    ("a number set as requires_grad", lambda g: setattr(g.w.detach(), "requires_grad", 1), CallError, "requires_grad must be True or False, not int"),
     ("an instance called", lambda g: type("Made", (autograd.Function,), {})()(g.x), GradientError, "Made: an instance was called; forward and backward are static methods, and Made.apply(...) calls them"),
     ("saves a number", lambda g: run(lambda ctx, x: ctx.save_for_backward(x, 3), g), CallError, "save_for_backward: argument 1 must be a tensor, got int"),
     ("marks a number", lambda g: run(lambda ctx, x: ctx.mark_non_differentiable(3), g), CallError, "mark_non_differentiable: argument 0 must be a tensor, got int"),

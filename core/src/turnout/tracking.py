@@ -55,8 +55,10 @@ class GradientMethods:
         """Track a leaf for imperative autograd, or stop to; returns self.
 
         Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
-        dtypes without gradients, AliasError for a tensor that is not a leaf.
+        dtypes without gradients, AliasError for a tensor that is not a leaf, CallError for anything but True and False.
         """
+        if requires_grad.__class__ is not bool:
+            raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
         if requires_grad == bool(self.gmask & 1):
             return self  # type: ignore[no-any-return]
         if not requires_grad:
