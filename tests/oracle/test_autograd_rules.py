@@ -46,6 +46,7 @@ DIFFERS = {
     "modes: inference: backward inside": ".grad is a normal tensor, so that the next backward can add to it",
     "hooks: unused output": "a hook is not called where no gradient arrives",
     "functions: output returned twice": "PyTorch gives the second one's gradient for both",
+    "functions: what goes on from None": "where no gradient arrives nothing goes on, not even zeros",
     "functions: jvp not written": "backward gives it",
     "functions: vmap without a rule": "forward and backward see one example",
     "functions: vmap generated, old form": "both forms can be transformed",

@@ -185,6 +185,34 @@ def test_saved_tensors_are_checked_and_freed(x):
     )
 
 
+def test_what_was_saved_outlives_the_graph_with_its_ctx_unless_backward_freed_it(x):
+    kept = []
+
+    class Keep(Cube):
+        @staticmethod
+        def forward(ctx, x, of_output):
+            y = x.exp()
+            ctx.save_for_backward(y if of_output else x)
+            kept.append(ctx)
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.saved_tensors[0], None
+
+    for of_output in (False, True):
+        Keep.apply(x, of_output).sum().backward(retain_graph=True)
+    Keep.apply(x, False).sum().backward()
+    assert kept[0].saved_tensors == (x,)
+    assert refused(lambda: kept[1].saved_tensors) == (
+        "saved_tensors[0] is an output of forward, and the graph that it belongs to is gone; keep the output itself"
+    )
+    assert refused(lambda: kept[2].saved_tensors) == (
+        "autograd.Function: what it saved for the backward pass was freed by an earlier one\n"
+        "  to fix  pass retain_graph=True to the earlier backward() or grad(), or compute the result again"
+    )
+
+
 def test_a_backward_that_is_once_differentiable_cannot_be_differentiated(x):
     class Once(Cube):
         @staticmethod

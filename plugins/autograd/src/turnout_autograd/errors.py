@@ -277,6 +277,10 @@ def function_called(name: str) -> str:
     return f"{name}: an instance was called; forward and backward are static methods, and {name}.apply(...) calls them"
 
 
+def saved_output_gone(index: int) -> str:
+    return f"saved_tensors[{index}] is an output of forward, and the graph that it belongs to is gone; keep the output itself"
+
+
 def function_marks(method: str, index: int, value: Any) -> str:
     return f"{method}: argument {index} must be a tensor, got {type(value).__name__}"
 

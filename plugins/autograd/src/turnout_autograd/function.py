@@ -54,13 +54,14 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved.
 
-        Raises AliasError for a tensor that was changed in place, GradientError when it was freed, by backward or with the graph.
+        Raises AliasError for a tensor that was changed in place, GradientError when it was freed by backward, and for an output of
+        forward when the graph is gone that it belongs to.
         """
         if self._node is None:
             return self._to_save
-        node = self._node()
-        if node is None or self._saved is FREED:
-            raise errors.GradientError(errors.freed("autograd.Function" if node is None else node.op_name))
+        node = self._node() or _GONE
+        if self._saved is FREED:
+            raise errors.GradientError(errors.freed(node.op_name))
         return tuple([_unpack(node, i, saved) for i, saved in enumerate(self._saved)])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -87,10 +88,22 @@ def _check_tensors(method: str, values: Sequence[Any]) -> None:
             raise CallError(errors.function_marks(method, i, value))
 
 
-def _unpack(node: FunctionNode, i: int, saved: Any) -> Tensor | None:
+class GoneNode(Node):
+    """Stands for the node of a ctx that somebody kept longer than the graph."""
+
+    __slots__ = ()
+    op_name = "autograd.Function"
+
+
+_GONE = GoneNode()
+
+
+def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
     if saved is None:
         return None
     if isinstance(saved, Kept):
+        if node is _GONE:
+            raise errors.GradientError(errors.saved_output_gone(i))
         return saved.tensor(node, f"saved_tensors[{i}]")
     tensor, version = saved
     checked: Tensor = check_saved(node, f"saved_tensors[{i}]", tensor, version)
