@@ -61,15 +61,6 @@ def test_data_is_written_by_assignments_in_place_and_never_exchanged():
     assert str(refused.value) == "data must be a tensor, not NoneType"
 
 
-@pytest.mark.parametrize("name", ["new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided"])
-def test_new_tensors_may_require_a_gradient(name):
-    more = {"new_full": (1.0,), "new_empty_strided": ((1,),)}.get(name, ())
-    make = getattr(turnout.ones(2), name)
-    made = make((3,), *more, requires_grad=True)
-    assert (made.shape, made.requires_grad, made.is_leaf) == ((3,), True, True)
-    assert not make((3,), *more).requires_grad
-
-
 def test_only_one_element_has_a_truth_value_and_only_numbers_and_tensors_are_looked_for():
     x = turnout.tensor([1.0, 2.0])
     for many, count in ((x, 2), (turnout.ones(0), 0)):

@@ -135,12 +135,6 @@ def has_more_positional(packet: Packet, main: NativeFunction) -> bool:
     return any(len(f.schema.positional) > len(main.schema.positional) for f in packet.bases)
 
 
-def makes_leaves(packet: Packet, *, method: bool) -> bool:
-    """Whether a function or method takes `requires_grad`: it makes a tensor from options, as a method under a name `new_...`."""
-    named = not method or packet.name.startswith("new_")
-    return named and any(f.schema.tensor_options for f in packet.bases)
-
-
 def int_list_spreads(packet: Packet, *, method: bool) -> str:
     """Whether an int list may be written as several arguments: "only" positional argument, "leading" one, or "".
 

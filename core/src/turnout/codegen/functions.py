@@ -17,7 +17,6 @@ from turnout.codegen.catalogue import (
     identifier,
     int_list_spreads,
     lead,
-    makes_leaves,
     result_fields,
     same_inputs,
 )
@@ -74,7 +73,7 @@ def packet_name(packet: Packet) -> str:
 def function_source(packet: Packet) -> list[str]:
     """One public function; those that make tensors from options take `requires_grad` as well."""
     lines = with_named_results(packet, _function_source(packet))
-    if makes_leaves(packet, method=False):
+    if any(f.schema.tensor_options for f in packet.bases):
         at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
         lines.insert(at, "@with_requires_grad")
     return lines

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead, makes_leaves, result_fields
+from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead, result_fields
 from turnout.codegen.functions import (
     has_second_names,
     lead_parts,
@@ -61,12 +61,8 @@ class OperatorMethod:
 
 
 def method_source(packet: Packet) -> list[str]:
-    """One method; those that make tensors from options take `requires_grad` as well."""
-    lines = with_named_results(packet, _method_source(packet))
-    if makes_leaves(packet, method=True):
-        name = packet.public_name
-        lines += [f"{name} = with_requires_grad({name})"]
-    return lines
+    """One method."""
+    return with_named_results(packet, _method_source(packet))
 
 
 def _method_source(packet: Packet) -> list[str]:

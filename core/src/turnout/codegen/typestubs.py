@@ -9,7 +9,6 @@ from turnout.codegen.catalogue import (
     function_packets,
     int_list_spreads,
     is_int_list,
-    makes_leaves,
     method_packets,
     named_packets,
     result_fields,
@@ -172,7 +171,7 @@ def _signature(packet: Packet, f: NativeFunction, method: bool, out: str, spread
         accepted = accepted_text(argument.type)
         parts.append(f"{name}: {accepted}{optional if not accepted.endswith('| None') else ''}{default}")
     more = [out] if out else []
-    if f.schema.tensor_options and makes_leaves(packet, method=method):
+    if not method and f.schema.tensor_options:
         more.append("requires_grad: _bool = ...")
     if more:
         parts += more if star else ["*", *more]

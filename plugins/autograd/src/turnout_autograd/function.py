@@ -54,8 +54,8 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved.
 
-        Raises AliasError for a tensor that was changed in place, GradientError when it was freed by backward, and for an output of
-        forward when the graph is gone that it belongs to.
+        Raises AliasError for a tensor that was changed in place, GradientError when it was freed by backward, and for an output
+        of forward when the graph is gone that it belongs to.
         """
         if self._node is None:
             return self._to_save

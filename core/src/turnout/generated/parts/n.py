@@ -2281,25 +2281,20 @@ class methods:
         if size:
             return op_new_empty(self, spread(size), **kwargs)
         return op_new_empty(self, **kwargs)
-    new_empty = with_requires_grad(new_empty)
 
     new_empty_strided = op_new_empty_strided
-    new_empty_strided = with_requires_grad(new_empty_strided)
 
     new_full = op_new_full
-    new_full = with_requires_grad(new_full)
 
     def new_ones(self, *size, **kwargs):
         if size:
             return op_new_ones(self, spread(size), **kwargs)
         return op_new_ones(self, **kwargs)
-    new_ones = with_requires_grad(new_ones)
 
     def new_zeros(self, *size, **kwargs):
         if size:
             return op_new_zeros(self, spread(size), **kwargs)
         return op_new_zeros(self, **kwargs)
-    new_zeros = with_requires_grad(new_zeros)
 
     def nextafter(self, other=MISSING, **more):
         if more:
