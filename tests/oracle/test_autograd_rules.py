@@ -43,6 +43,7 @@ DIFFERS = {
     "leaves: requires_grad_ the base of a view": "a view that nothing recorded does not become a leaf of its own",
     "leaves: retain_grad accumulates": "a product with a number saves no tensor, so nothing is freed",
     "modes: inference: view of a normal": "a view that nothing recorded requires no gradient",
+    "modes: inference: a product of its own leaf": "refused; PyTorch drops the gradient without a word",
     "modes: inference: backward inside": ".grad is a normal tensor, so that the next backward can add to it",
     "hooks: unused output": "a hook is not called where no gradient arrives",
     "functions: output returned twice": "PyTorch gives the second one's gradient for both",

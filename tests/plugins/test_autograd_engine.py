@@ -104,6 +104,19 @@ def test_a_gradient_is_summed_over_broadcast_dims(x):
 # ---- orders
 
 
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+def test_elements_that_tie_share_the_gradient_and_so_do_nans(name):
+    nan = float("nan")
+    for values, shares in (
+        ([1.0, 1.0], [0.5, 0.5]),
+        ([nan, nan], [0.5, 0.5]),
+        ([nan, 1.0, 1.0, nan], [0.0, 0.5, 0.5, 0.0] if name == "nanmedian" else [0.5, 0.0, 0.0, 0.5]),
+    ):
+        tied = leaf(*values)
+        getattr(tied, name)().backward()
+        assert tied.grad.tolist() == shares
+
+
 def test_gradients_of_gradients_of_gradients(x):
     y = (x**4).sum()
     found = []

@@ -1,4 +1,4 @@
-"""The short names of conversions, and T and mT."""
+"""The short names of conversions, tensors made like another, and T and mT."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def test_a_conversion_to_what_it_is_returns_the_tensor_itself():
     assert x.float() is x
     assert x.cpu() is x
     assert x.type_as(turnout.ones(1)) is x
+
+
+def test_a_new_tensor_of_the_same_kind_may_require_a_gradient():
+    x = turnout.ones(2, dtype=turnout.float64)
+    made = [x.new_ones(2, requires_grad=True), x.new_zeros((2,), requires_grad=True), x.new_empty(2, requires_grad=True),
+            x.new_full((2,), 3.0, requires_grad=True), x.new_empty_strided((2,), (1,), requires_grad=True)]  # fmt: skip
+    assert all(t.requires_grad and t.is_leaf and t.dtype is x.dtype for t in made)
+    assert not x.new_ones(2).requires_grad
 
 
 def test_T_reverses_the_dimensions_and_mT_exchanges_the_last_two():
