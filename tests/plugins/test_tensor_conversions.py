@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout.errors import AliasError, ArgumentError, CallError, ShapeError
+from turnout.errors import ArgumentError, ShapeError
 
 
 @pytest.mark.parametrize(
