@@ -8,6 +8,7 @@ from turnout.errors import CallError
 from turnout.tensors import Tensor
 from turnout_autograd import errors
 from turnout_autograd.drawing import draw
+from turnout_autograd.edges import GradientEdge, get_gradient_edge
 from turnout_autograd.graph import Node
 from turnout_autograd.packing import (
     allow_mutation_on_saved_tensors,
@@ -31,6 +32,6 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
 
 
 __all__ = [
-    "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "draw", "increment_version", "save_on_cpu",
-    "saved_tensors_hooks",
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "draw", "get_gradient_edge",
+    "increment_version", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
