@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import turnout
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,11 @@ def test_data_shares_memory_and_version_but_no_history():
     assert x.tolist() == [2.0, 2.0]
     assert not x.data.requires_grad
     assert x._version == 1
+
+
+def test_only_numbers_and_tensors_are_looked_for_in_a_tensor():
+    x = turnout.tensor([1.0, 2.0])
+    assert (2 in x, 3.0 in x, turnout.tensor(1.0) in x) == (True, False, True)
+    with pytest.raises(ArgumentError) as caught:
+        assert "a" in x
+    assert str(caught.value) == "a tensor holds numbers, and can be asked for a number or a tensor; got str"

@@ -19,7 +19,6 @@ from turnout.errors import (
     ArgumentError,
     CallError,
     DimError,
-    TurnoutError,
 )
 from turnout.generated.methods import TensorMethods
 from turnout.reductions import ReductionMethods
@@ -225,7 +224,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         else:
             dims = {"channels_last": (1, 3, 2, 0), "channels_last_3d": (1, 4, 3, 2, 0)}.get(memory_format)
             if dims is None:
-                raise TurnoutError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
+                raise ArgumentError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
             if len(shape) != len(dims):
                 return False
         expected = 1
@@ -437,7 +436,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return id(self)
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any().item())
+        found: Any = self == value
+        if not isinstance(found, Tensor):
+            raise ArgumentError(
+                f"a tensor holds numbers, and can be asked for a number or a tensor; got {type(value).__name__}"
+            )
+        return bool(found.any().item())
 
     def __repr__(self) -> str:
         from turnout import printing
