@@ -586,10 +586,10 @@ def kernel_of_log_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log_', self, tracked)
         node = LogBackward0()
@@ -657,10 +657,10 @@ def kernel_of_log1p_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log1p_', self, tracked)
         node = Log1pBackward0()
@@ -693,10 +693,10 @@ def kernel_of_logical_not_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::logical_not_', self, tracked)
         node = LogicalNotBackward0()
@@ -761,10 +761,10 @@ def kernel_of_log2_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log2_', self, tracked)
         node = Log2Backward0()
@@ -832,10 +832,10 @@ def kernel_of_log10_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log10_', self, tracked)
         node = Log10Backward0()
@@ -868,10 +868,10 @@ def kernel_of_lt__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lt_.Tensor', self, tracked)
         node = LtBackward0()
@@ -901,10 +901,10 @@ def kernel_of_lt__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lt_.Scalar', self, tracked)
         node = LtBackward1()
@@ -934,10 +934,10 @@ def kernel_of_le__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::le_.Tensor', self, tracked)
         node = LeBackward0()
@@ -967,10 +967,10 @@ def kernel_of_le__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::le_.Scalar', self, tracked)
         node = LeBackward1()
@@ -1000,10 +1000,10 @@ def kernel_of_logical_and_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_and_', self, tracked)
         node = LogicalAndBackward0()
@@ -1033,10 +1033,10 @@ def kernel_of_logical_or_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_or_', self, tracked)
         node = LogicalOrBackward0()
@@ -1066,10 +1066,10 @@ def kernel_of_logical_xor_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_xor_', self, tracked)
         node = LogicalXorBackward0()
@@ -1099,10 +1099,10 @@ def kernel_of_lcm_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lcm_', self, tracked)
         node = LcmBackward0()
@@ -1267,10 +1267,10 @@ def kernel_of_lgamma_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::lgamma_', self, tracked)
         node = LgammaBackward0()
@@ -1339,10 +1339,10 @@ def kernel_of_logit_(op):
             return call(below, self, eps)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, eps)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, eps)
-        if self.dtype.category < FLOAT:
             return call(below, self, eps)
         admit('aten::logit_', self, tracked)
         node = LogitBackward0()
@@ -1421,12 +1421,12 @@ def kernel_of_lerp__Scalar(op):
             return call(below, self, end, weight)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, end, weight)
         if end.view_of is not None: refresh(end)
         tracks_end = end.gmask & enabled
         tracked = tracks_self | tracks_end
         if not tracked:
-            return call(below, self, end, weight)
-        if self.dtype.category < FLOAT:
             return call(below, self, end, weight)
         admit('aten::lerp_.Scalar', self, tracked)
         node = LerpBackward0()
@@ -1515,14 +1515,14 @@ def kernel_of_lerp__Tensor(op):
             return call(below, self, end, weight)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, end, weight)
         if end.view_of is not None: refresh(end)
         tracks_end = end.gmask & enabled
         if weight.view_of is not None: refresh(weight)
         tracks_weight = weight.gmask & enabled
         tracked = tracks_self | tracks_end | tracks_weight
         if not tracked:
-            return call(below, self, end, weight)
-        if self.dtype.category < FLOAT:
             return call(below, self, end, weight)
         admit('aten::lerp_.Tensor', self, tracked)
         node = LerpBackward1()
@@ -1610,10 +1610,10 @@ def kernel_of_leaky_relu_(op):
             return call(below, self, negative_slope)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, negative_slope)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, negative_slope)
-        if self.dtype.category < FLOAT:
             return call(below, self, negative_slope)
         admit('aten::leaky_relu_', self, tracked)
         node = LeakyReluBackward0()
@@ -1893,10 +1893,10 @@ def kernel_of_log_normal_(op):
             return call(below, self, mean, std, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, mean, std, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, mean, std, generator)
         admit('aten::log_normal_', self, tracked)
         node = LogNormalBackward0()
