@@ -183,6 +183,30 @@ def test_only_with_create_graph_do_results_belong_to_a_graph():
     assert [t.tolist() for t in found] == [[6.0, 8.0], [2.0, 4.0]]
 
 
+# differs from torch: there they are refused inside of a transform.
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("jacobian", ()), ("hessian", ()), ("vjp", ()), ("jvp", (Y,)), ("vhp", (Y,)), ("hvp", (Y,))],
+)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_transform_around_differentiates_them_with_and_without_a_graph(name, arguments, create_graph):
+    functional = turnout.autograd.functional
+
+    def total(a):
+        made = getattr(functional, name)(lambda b: (b**4).sum(), a, *arguments, create_graph=create_graph)
+        return (made[1] if isinstance(made, tuple) else made).sum()
+
+    # Of b**4: the gradient 4 b**3, the derivative along Y, the Hessian, and its product with Y.
+    powers = {"jacobian": (4, 3), "vjp": (4, 3), "jvp": (4, 3), "hessian": (12, 2), "vhp": (12, 2), "hvp": (12, 2)}
+    factor, power = powers[name]
+    expected = factor * power * X ** (power - 1) * (Y if arguments else 1)
+    found = turnout.func.grad(total)(X)
+    assert found.tolist() == expected.tolist()
+    assert not found.requires_grad
+    rows = turnout.func.vmap(turnout.func.grad(total))(turnout.stack([X, X]))
+    assert rows.tolist() == [expected.tolist()] * 2
+
+
 def test_a_function_that_raises_leaves_the_gradient_mode_as_it_was():
     def fails(a):
         raise KeyError("function")

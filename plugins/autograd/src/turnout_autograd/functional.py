@@ -1,7 +1,8 @@
 """`turnout.autograd.functional`: Jacobians, Hessians and products with them, under PyTorch's older names.
 
 All are runs of `transforms.Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them comes as they do.
-With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none.
+With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none. Functional transforms
+around the call record them in any case: `create_graph` is imperative autograd's.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from turnout import func as public
-from turnout.autograd import enable_grad, no_grad
+from turnout.autograd import enable_grad
 from turnout.errors import ArgumentError, CallError
 from turnout.registry import find_operator
+from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd import errors
+from turnout_autograd.engine import recording
 from turnout_autograd.transforms import Linearized, Pushed, basis, check_real
 
 Function = Callable[..., Any]
@@ -142,8 +145,8 @@ class Run(Linearized):
                 raise errors.GradientError(constant(name, i))
 
     def mode(self) -> Any:
-        """Outer levels and the imperative one record, or none does."""
-        return enable_grad() if self.create_graph else no_grad()
+        """Imperative autograd records, or does not; functional levels around record as they did."""
+        return enable_grad() if self.create_graph else recording(GRAD.get()[0] & ~1)
 
     def gradients(self, cotangents: Sequence[Tensor | None]) -> list[Tensor]:
         """The gradients of the inputs; strictly, an error instead of zeros."""
