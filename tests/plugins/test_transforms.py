@@ -67,6 +67,23 @@ def test_enable_grad_inside_a_transform_cannot_revive_what_is_outside() -> None:
     assert PROGRAMS["31 enable_grad inside a transform inside no_grad"](Transforms()).tolist() == [2.0, 16.0, 54.0]
 
 
+def test_a_transform_inside_no_grad_says_that_it_records() -> None:
+    modes: list[bool] = []
+
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        modes.append(turnout.is_grad_enabled())
+        with turnout.set_grad_enabled(turnout.is_grad_enabled()):
+            y = x * x
+        with turnout.no_grad():
+            modes.append(turnout.is_grad_enabled())
+        return y.sum()
+
+    with turnout.no_grad():
+        assert func.grad(function)(Transforms.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+        modes.append(turnout.is_grad_enabled())
+    assert modes == [True, False, False]
+
+
 def test_a_gradient_taken_inside_no_grad_is_a_constant() -> None:
     assert PROGRAMS["33 a gradient inside no_grad inside a gradient"](Transforms()).tolist() == [3.0, 12.0, 27.0]
 

@@ -205,8 +205,8 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether imperative autograd records now."""
-    return bool(GRAD.get()[0] & 1)
+    """Whether anything is recorded now: imperative autograd, or inside of a functional transform that transform at least."""
+    return GRAD.get()[0] != 0
 
 
 def is_inference_mode_enabled() -> bool:
