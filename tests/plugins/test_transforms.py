@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -82,6 +83,38 @@ def test_a_transform_inside_no_grad_says_that_it_records() -> None:
         assert func.grad(function)(Transforms.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
         modes.append(turnout.is_grad_enabled())
     assert modes == [True, False, False]
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_inside_a_transform_its_arguments_are_leaves_and_what_is_made_of_them_is_not(tracked: bool) -> None:
+    outer = Transforms.tensor([1.0, 2.0]).requires_grad_(tracked)
+    seen: list[Any] = []
+
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        y = x.sin()
+        for tensor in (x, y):
+            name = None if tensor.grad_fn is None else tensor.grad_fn.name()
+            seen.append((tensor.requires_grad, tensor.is_leaf, name, repr(tensor)))
+        with pytest.raises(turnout.errors.AliasError) as caught:
+            copy.deepcopy(x)
+        assert str(caught.value) == "deepcopy: only leaves can be copied with their gradient state; use .detach() first"
+        kept.append(y)
+        return y.sum()
+
+    kept: list[turnout.Tensor] = []
+    func.grad(function)(outer)
+    dtype = "dtype=turnout.float64"
+    assert seen == [
+        (True, True, None, f"tensor([1., 2.], {dtype}, requires_grad=True)"),
+        (True, False, "SinBackward0", f"tensor([0.8415, 0.9093], {dtype}, grad_fn=<SinBackward0>)"),
+    ]
+    assert kept[0].requires_grad is tracked
+    assert kept[0].is_leaf is not tracked
+    assert (kept[0].grad_fn is None) is not tracked
+    seen.clear()
+    func.vmap(func.grad(lambda x: (seen.append((x.is_leaf, (x * 2).is_leaf)), x.sum())[1]))(turnout.stack([outer, outer]))
+    func.grad(lambda x: func.grad(lambda a: (seen.append((a.is_leaf, (a * 2).is_leaf)), a.sum())[1])(x).sum())(outer)
+    assert seen == [(True, False)] * 2
 
 
 def test_a_gradient_taken_inside_no_grad_is_a_constant() -> None:

@@ -134,7 +134,7 @@ class GradientMethods:
     def is_leaf(self: Any) -> bool:
         from turnout.autograd import tracked_levels
 
-        return not tracked_levels(self) & 1 or self.node is None
+        return not tracked_levels(self) or self.grad_fn is None
 
     @property
     def grad_fn(self: Any) -> Any:
