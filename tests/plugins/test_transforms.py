@@ -112,7 +112,9 @@ def test_inside_a_transform_its_arguments_are_leaves_and_what_is_made_of_them_is
     assert kept[0].is_leaf is not tracked
     assert (kept[0].grad_fn is None) is not tracked
     seen.clear()
-    func.vmap(func.grad(lambda x: (seen.append((x.is_leaf, (x * 2).is_leaf)), x.sum())[1]))(turnout.stack([outer, outer]))
+    func.vmap(func.grad(lambda x: (seen.append((x.is_leaf, (x * 2).is_leaf)), x.sum())[1]))(
+        turnout.stack([outer, outer])
+    )
     func.grad(lambda x: func.grad(lambda a: (seen.append((a.is_leaf, (a * 2).is_leaf)), a.sum())[1])(x).sum())(outer)
     assert seen == [(True, False)] * 2
 
@@ -300,6 +302,62 @@ def test_imperative_gradients_that_are_not_those_of_examples_are_refused(call: A
         func.vmap(lambda x: call(x, w))(m)
     assert str(caught.value).startswith(text)
     assert clean()
+
+
+LEAF = (
+    "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+    "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
+)
+NO_LEAF = (
+    "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
+    "  to fix  use turnout.func.grad or vjp inside of the transformed function"
+)
+TRANSFORMS = {
+    "grad": lambda function, x: func.grad(function)(x),
+    "vjp": func.vjp,
+    "jvp": lambda function, x: func.jvp(function, (x,), (x,)),
+    "jacrev": lambda function, x: func.jacrev(function)(x),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda x: x.requires_grad_(), LEAF),
+        (lambda x: setattr(x, "requires_grad", True), LEAF),
+        (lambda x: (x * 2).requires_grad_(), LEAF),
+        (lambda x: setattr(x * 2, "requires_grad", True), "requires_grad can be set on leaves only; this tensor has a history, which decides"),
+        (lambda x: x.sum().backward(), NO_LEAF),
+        (lambda x: x.sum().backward(inputs=[x]), NO_LEAF),
+    ],
+)  # fmt: skip
+def test_what_is_for_leaves_is_refused_inside_of_gradients(transform: str, call: Any, text: str) -> None:
+    with pytest.raises(TurnoutError) as caught:
+        TRANSFORMS[transform](lambda x: (call(x), (x * x).sum())[1], Transforms.tensor([1.0, 2.0]))
+    assert str(caught.value) == text
+    assert clean()
+
+
+def test_leaves_of_their_own_inside_of_gradients() -> None:
+    def function(x: turnout.Tensor) -> turnout.Tensor:
+        w = x.detach().requires_grad_()
+        (w * w * 3).sum().backward()
+        return (w.grad * x).sum()
+
+    assert func.grad(function)(Transforms.tensor([1.0, 2.0])).tolist() == [6.0, 12.0]
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2])
+def test_what_leaked_out_of_a_transform_can_become_a_leaf(make: Any) -> None:
+    kept: list[turnout.Tensor] = []
+    func.grad(lambda x: (kept.append(make(x)), x.sum())[1])(Transforms.tensor([1.0, 2.0]))
+    leaf = kept[0]
+    leaf.requires_grad = True
+    assert leaf.is_leaf
+    (leaf * 3).sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [3.0, 3.0]
 
 
 # ---- traces

@@ -47,7 +47,7 @@ class GradientMethods:
 
     @requires_grad.setter
     def requires_grad(self: Any, value: bool) -> None:
-        if value and self.node is not None:
+        if value and not self.is_leaf:
             raise AliasError("requires_grad can be set on leaves only; this tensor has a history, which decides")
         self.requires_grad_(value)
 
@@ -55,7 +55,7 @@ class GradientMethods:
         """Track a leaf for imperative autograd, or stop to; returns self.
 
         Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
-        dtypes without gradients, AliasError for a tensor that is not a leaf.
+        dtypes without gradients, AliasError for a tensor that is not a leaf, or that a functional transform tracks.
         """
         if requires_grad == bool(self.gmask & 1):
             return self  # type: ignore[no-any-return]
@@ -66,6 +66,11 @@ class GradientMethods:
                 )
             self.set_gmask(self.gmask & ~1)
             return self  # type: ignore[no-any-return]
+        if self.requires_grad:
+            raise AliasError(
+                "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
+                "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
+            )
         key = "Autograd" + self.device.backend.name
         if "Autograd" not in REGISTRY.services or REGISTRY.is_disabled(key, "Autograd"):
             from turnout import plugins
@@ -82,7 +87,9 @@ class GradientMethods:
                 raise AliasError(
                     "an inference tensor cannot require gradients outside of inference_mode; clone() it for a normal tensor"
                 )
-        self.set_gmask(self.gmask | 1)
+        # What history there is belongs to functional transforms that are over.
+        self.node = None
+        self.set_gmask(1)
         return self  # type: ignore[no-any-return]
 
     def detach_(self: Any) -> Tensor:

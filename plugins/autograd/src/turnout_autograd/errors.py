@@ -99,7 +99,12 @@ def not_implemented_warned(name: str) -> str:
     )
 
 
-def no_graph() -> str:
+def no_graph(functional: bool) -> str:
+    if functional:
+        return (
+            "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
+            "  to fix  use turnout.func.grad or vjp inside of the transformed function"
+        )
     return (
         "backward: the tensor does not require a gradient and was not computed from one that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"

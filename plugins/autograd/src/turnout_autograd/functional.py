@@ -1,8 +1,8 @@
 """`turnout.autograd.functional`: Jacobians, Hessians and products with them, under PyTorch's older names.
 
 All are runs of `transforms.Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them comes as they do.
-With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none. Functional transforms
-around the call record them in any case: `create_graph` is imperative autograd's.
+With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none. That is about
+imperative autograd: functional transforms around the call record it in any case.
 """
 
 from __future__ import annotations
