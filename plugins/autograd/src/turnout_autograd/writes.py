@@ -333,7 +333,7 @@ _ALWAYS = KEYS.bit("Autograd") | KEYS.bit("AutogradOther") | KEYS.bit("ADInplace
 
 
 def current_node(tensor: Tensor) -> Any:
-    """The node that made a tensor, refreshed where it is a view; None for leaves, for inputs of levels that run, and untracked."""
+    """The node that made a tensor, refreshed where it is a view; None for leaves, inputs of levels that run, and untracked."""
     if tensor.view_of is not None:
         refresh(tensor)
     node = tensor.node
