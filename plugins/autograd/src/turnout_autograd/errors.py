@@ -262,6 +262,13 @@ def function_both(name: str) -> str:
     return f"{name}: defines both backward and vjp, which are two names for one thing"
 
 
+def function_keyword(name: str, argument: str) -> str:
+    return (
+        f"{name}: forward takes '{argument}' by keyword alone, and it is a tensor that requires a gradient or is inside vmap: "
+        "only positional arguments have gradients and batches\n  to fix  take it without the '*' in front"
+    )
+
+
 def function_two_rules(name: str) -> str:
     return f"{name}: has a vmap rule and generate_vmap_rule=True, which says that it has none"
 
