@@ -103,7 +103,7 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     """A function that gives the Jacobian, row by row of the result: shape of the result, then shape of the argument.
 
     Raises GradientError for complex numbers: the Jacobian is that of `view_as_real` of them. `chunk_size` is how many rows are
-    computed at a time.
+    computed at a time; with 1 the backward pass runs without vmap, so that it may read values.
     """
     made: Function = _service("Autograd").transforms.jacrev(func, argnums, has_aux, chunk_size)
     return made

@@ -352,6 +352,10 @@ def no_primals(name: str) -> str:
     return f"{name}: primals hold no tensor"
 
 
+def chunk(name: str, size: Any) -> str:
+    return f"{name}: chunk_size must be a positive int or None, got {size!r}"
+
+
 def independent(name: str) -> str:
     return f"{name}: with strict=True every result must depend on the primals; one does not"
 
@@ -382,6 +386,10 @@ def other_structure(name: str, what: str) -> str:
 
 def other_shape(name: str, what: str, index: int, given: Tensor, wanted: Tensor) -> str:
     return f"{name}: {what} {index} has shape {list(given.shape)}, it belongs to a tensor {tensor_text(wanted)}"
+
+
+def other_kind(name: str, place: str, given: Tensor, wanted: Tensor) -> str:
+    return f"{name}: {place} is {given.dtype.name}, it belongs to a real tensor, {tensor_text(wanted)}"
 
 
 def not_tuples(name: str) -> str:

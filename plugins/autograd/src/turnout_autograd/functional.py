@@ -18,13 +18,12 @@ from turnout.state import GRAD
 from turnout.tensors import Tensor
 from turnout_autograd import errors
 from turnout_autograd.engine import recording
-from turnout_autograd.transforms import Linearized, Pushed, basis, check_real
+from turnout_autograd.transforms import Linearized, Pushed, basis, check_real, mapped, of_dtype
 
 Function = Callable[..., Any]
 
 _ones_like = find_operator("aten::ones_like").call
 _zeros_like = find_operator("aten::zeros_like").call
-_stack = find_operator("aten::stack").call
 REVERSE, FORWARD = "reverse-mode", "forward-mode"
 
 
@@ -167,11 +166,7 @@ def _rows(run: Run, vectorize: bool) -> list[list[Tensor]]:
         def pulled(cotangent: Tensor, i: int = i) -> tuple[Tensor, ...]:
             return tuple(run.gradients([cotangent if j == i else None for j in range(len(run.outputs))]))
 
-        seeds = basis(output)
-        if vectorize or not seeds.shape[0]:
-            rows = list(public.vmap(pulled)(seeds))
-        else:
-            rows = [_stack(list(column)) for column in zip(*map(pulled, seeds), strict=True)]
+        rows = mapped(pulled, basis(output), None if vectorize else 1)
         made.append([g.reshape((*output.shape, *x.shape)) for g, x in zip(rows, run.primals, strict=True)])
     return made
 
@@ -256,10 +251,12 @@ def _vector(name: str, v: Any, like: Sequence[Tensor], whose: str) -> Sequence[T
     values = _tuple(name, "v", v)[1]
     if len(values) != len(like):
         raise errors.GradientError(errors.vector_count(name, len(values), len(like)))
+    fitted = []
     for i, (value, tensor) in enumerate(zip(values, like, strict=True)):
         if value.shape != tensor.shape:
             raise errors.GradientError(errors.vector_shape(name, i, value, tensor))
-    return values
+        fitted.append(of_dtype(name, f"tensor {i} of 'v'", value, tensor))
+    return fitted
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
