@@ -143,7 +143,6 @@ IMPERATIVE = (
         (lambda x: x.numpy(), "numpy()" + NO_MEMORY),
         (lambda x: x.requires_grad_(), "requires_grad_()" + IMPERATIVE),
         (lambda x: x.backward(), "backward()" + IMPERATIVE),
-        (lambda x: x.register_hook(print), "register_hook()" + IMPERATIVE),
         (lambda x: x.retain_grad(), "retain_grad()" + IMPERATIVE),
         (lambda x: setattr(x, "grad", x), "setting .grad" + IMPERATIVE),
         (lambda x: x.nonzero(), "aten::nonzero: the shape of its result depends on values, which vmap cannot give for each example"),

@@ -1,4 +1,4 @@
-"""`autograd.Function` and `autograd.grad` on tensors inside of vmap.
+"""`autograd.Function`, `autograd.grad` and hooks on tensors inside of vmap.
 
 `grad` is the same call on the plain tensors under the vmaps, where the rows of the batch do not mix. A Function's forward and
 backward see one example, the tape one node for all of them: the arguments are lowered, and the node is recorded on the lowered
@@ -133,6 +133,18 @@ def grad(
     )
     orders = [order for _, _, order in peeled[len(ends) :]]
     return tuple([None if g is None else raise_(_permuted(g, o), levels) for g, o in zip(found, orders, strict=True)])
+
+
+def seen_by_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> tuple[Tensor, Callable[[Tensor], Any]]:
+    """The plain tensor under the vmaps, and what is a hook on it where `hook` is one on an example."""
+    plain, levels, order = peel(tensor)
+
+    def run(grad: Tensor) -> Any:
+        with active(levels):
+            made = hook(raise_(_permuted(grad, order), levels))
+            return _permuted(lower(made, levels), _inverse(order)) if isinstance(made, Tensor) else made
+
+    return plain, run
 
 
 def _inverse(order: Sequence[int]) -> list[int]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
+from turnout.autograd import tracked_levels
+from turnout.keys import KEYS
 from turnout.state import peel
 from turnout.tensors import Tensor
 from turnout_autograd import errors
@@ -20,9 +22,11 @@ from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of
 from turnout_autograd.leaves import HOOKS, POST_HOOKS, leaf_hooks
-from turnout_autograd.levels import enter, leave, new_level, pull
+from turnout_autograd.levels import enter, for_its_level, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
+
+_BATCHED = KEYS.bit("Batched")
 
 
 def __getattr__(name: str) -> Any:
@@ -39,9 +43,17 @@ def __getattr__(name: str) -> Any:
 
 
 def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Handle:
-    """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place."""
+    """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place.
+
+    Inside of functional transforms that is the gradient of the innermost one, inside vmap that of an example.
+    """
     if not tensor.requires_grad:
         raise GradientError(errors.hook_on_untracked())
+    if tensor.keys & _BATCHED:
+        from turnout_autograd.examples import seen_by_hook
+
+        tensor, hook = seen_by_hook(tensor, hook)
+    hook = for_its_level(hook, tracked_levels(tensor))
     node, index = _edge(tensor)
     if node is None:
         return Handle(leaf_hooks(tensor, HOOKS), hook)

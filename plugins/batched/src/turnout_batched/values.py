@@ -103,9 +103,6 @@ class BatchedTensor(Tensor):
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise errors.VmapError(errors.imperative("backward()"))
 
-    def register_hook(self, hook: Any) -> Any:
-        raise errors.VmapError(errors.imperative("register_hook()"))
-
     def retain_grad(self) -> None:
         raise errors.VmapError(errors.imperative("retain_grad()"))
 
