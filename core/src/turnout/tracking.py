@@ -9,6 +9,7 @@ from turnout.dtypes import FLOAT
 from turnout.errors import AliasError, ArgumentError, CallError, DeviceError, DTypeError, ShapeError
 from turnout.keys import TRACKED
 from turnout.registry import REGISTRY
+from turnout.state import GRAD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class GradientMethods:
 
     @requires_grad.setter
     def requires_grad(self: Any, value: bool) -> None:
-        if value and not self.is_leaf:
+        if value and self.node is not None and not self.is_leaf:
             raise AliasError("requires_grad can be set on leaves only; this tensor has a history, which decides")
         self.requires_grad_(value)
 
@@ -66,7 +67,7 @@ class GradientMethods:
                 )
             self.set_gmask(self.gmask & ~1)
             return self  # type: ignore[no-any-return]
-        if self.requires_grad:
+        if self.gmask & GRAD.get()[1] & ~1:
             raise AliasError(
                 "requires_grad_: a functional transform that is running tracks this tensor, so it can be no leaf of its own\n"
                 "  to fix  use turnout.func.grad or vjp for gradients with respect to it, or .detach() it first"
