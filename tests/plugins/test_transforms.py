@@ -312,6 +312,10 @@ NO_LEAF = (
     "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
     "  to fix  use turnout.func.grad or vjp inside of the transformed function"
 )
+RETAINED = (
+    "retain_grad: a functional transform that is running tracks this tensor, and its gradients go to no .grad\n"
+    "  to fix  see the gradient by register_hook, or differentiate with respect to the tensor"
+)
 TRANSFORMS = {
     "grad": lambda function, x: func.grad(function)(x),
     "vjp": func.vjp,
@@ -328,6 +332,7 @@ TRANSFORMS = {
         (lambda x: setattr(x, "requires_grad", True), LEAF),
         (lambda x: (x * 2).requires_grad_(), LEAF),
         (lambda x: setattr(x * 2, "requires_grad", True), "requires_grad can be set on leaves only; this tensor has a history, which decides"),
+        (lambda x: (x * 2).retain_grad(), RETAINED),
         (lambda x: x.sum().backward(), NO_LEAF),
         (lambda x: x.sum().backward(inputs=[x]), NO_LEAF),
     ],

@@ -214,6 +214,13 @@ def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
 
+def retain_in_level() -> str:
+    return (
+        "retain_grad: a functional transform that is running tracks this tensor, and its gradients go to no .grad\n"
+        "  to fix  see the gradient by register_hook, or differentiate with respect to the tensor"
+    )
+
+
 def post_hook_not_leaf() -> str:
     return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
 

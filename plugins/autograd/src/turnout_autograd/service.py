@@ -70,9 +70,11 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
 
 
 def retain_grad(tensor: Tensor) -> None:
-    """Keep the gradient of a tensor that is not a leaf in its `.grad`."""
+    """Keep the gradient of a tensor that is not a leaf in its `.grad`; refused inside of functional transforms."""
     if not tensor.requires_grad:
         raise GradientError(errors.retain_untracked())
+    if tracked_levels(tensor) & ~1:
+        raise GradientError(errors.retain_in_level())
     node, index = _edge(tensor)
     if node is not None:
         hooks_of(node).retained[index] = ref(tensor)
