@@ -365,6 +365,30 @@ def test_what_leaked_out_of_a_transform_can_become_a_leaf(make: Any) -> None:
     assert leaf.grad.tolist() == [3.0, 3.0]
 
 
+class Point:
+    """Coordinates, and a name that transforms hand on."""
+
+    def __init__(self, at: Any, name: str) -> None:
+        self.at, self.name = at, name
+
+
+def test_classes_that_are_registered_as_nodes_are_arguments_and_results() -> None:
+    undo = turnout.trees.register(Point, lambda p: ([p.at], p.name), lambda parts, name: Point(parts[0], name))
+    try:
+        m = Transforms.tensor([[1.0, 2.0], [3.0, 4.0]])
+        found = func.vmap(func.grad(lambda p: (p.at**2).sum()))(Point(m, "here"))
+        assert (found.at.tolist(), found.name) == ([[2.0, 4.0], [6.0, 8.0]], "here")
+        made, pull = func.vjp(lambda p: Point(p.at * 3, p.name + "!"), Point(m, "here"))
+        assert made.name == "here!"
+        (found,) = pull(Point(m, "here!"))
+        assert (found.at.tolist(), found.name) == ([[3.0, 6.0], [9.0, 12.0]], "here")
+        with pytest.raises(autograd.GradientError) as caught:
+            pull(Point(m, "there"))
+        assert str(caught.value) == "vjp: the cotangents do not have the structure of the result"
+    finally:
+        undo()
+
+
 # ---- traces
 
 TRACED = {

@@ -1,7 +1,7 @@
 """Functions of functions: `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`, `hessian`. They nest in any order.
 
 What they do is the plugins' that provide the functionalities Batched and Autograd, activated on first use. Arguments and results
-may be nested tuples, lists and dicts of tensors.
+may be nested tuples, lists and dicts of tensors, and what `turnout.trees.register` adds to these.
 """
 
 from __future__ import annotations
