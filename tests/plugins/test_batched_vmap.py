@@ -66,6 +66,12 @@ def test_an_unbatched_result_is_repeated_where_out_dims_says() -> None:
     assert vmap(lambda x: vector() * 2, out_dims=None)(matrix()).tolist() == [2.0, 4.0, 6.0]
 
 
+@pytest.mark.parametrize("size", [1, None])
+def test_one_result_may_have_its_dim_in_a_tuple(size: int | None) -> None:
+    assert vmap(lambda x: x * 2, out_dims=(1,), chunk_size=size)(matrix()).tolist() == (matrix() * 2).t().tolist()
+    assert vmap(lambda x: vector() * 2, out_dims=(None,), chunk_size=size)(matrix()).tolist() == (vector() * 2).tolist()
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
 def test_chunks_give_what_all_at_once_gives(size: int) -> None:
     x = turnout.arange(15).reshape(5, 3)
