@@ -56,7 +56,8 @@ def test_both_forms_of_a_function_differentiate_twice(x):
     assert autograd.gradgradcheck(Cube.apply, (x,))
     assert autograd.gradcheck(Exp.apply, (x,))
     assert autograd.gradgradcheck(Exp.apply, (x,))
-    assert Cube.apply(x).grad_fn.name() == "CubeBackward"
+    node = Cube.apply(x).grad_fn
+    assert (node.name(), repr(node)) == ("CubeBackward", "<CubeBackward>")
 
 
 def test_forward_runs_without_recording_and_untracked_calls_have_no_node(x):

@@ -78,7 +78,7 @@ class Node:
         return hooks_of(self).metadata
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
+        return f"<{self.name()}>"
 
 
 class Output:
