@@ -120,7 +120,8 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
     """A function that gives the second derivatives of a function that returns one number: `jacfwd(jacrev(func))`."""
-    return jacfwd(jacrev(func, argnums), argnums)
+    made: Function = _service("Autograd").transforms.hessian(func, argnums)
+    return made
 
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "loop_counts", "vjp", "vmap"]

@@ -33,6 +33,8 @@ def backward(
     retain_graph  keep what the graph has saved, for another backward; default: as create_graph
     create_graph  record the computation of the gradients too, so that they can be differentiated
 
+    For functional transforms around the call every `.grad` is a constant; the gradients that `grad` gives they differentiate.
+
     Raises GradientError where nothing was recorded or the graph was freed, AliasError where a saved tensor was changed. An
     exception leaves every `.grad` as it was.
     """

@@ -261,15 +261,15 @@ def linearize(func: Function, *primals: Any) -> Any:
 # ---- Jacobians
 
 
-def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None) -> Function:
+def jacrev(func: Function, argnums: Argnums, has_aux: bool, chunk_size: int | None, name: str = "jacrev") -> Function:
     """See `turnout.func.jacrev`."""
     if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(errors.chunk("jacrev", chunk_size))
+        raise ArgumentError(errors.chunk(name, chunk_size))
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen, function = _of_some("jacrev", func, argnums, args, kwargs)
-        run = Linearized("jacrev", function, chosen, has_aux)
+        chosen, function = _of_some(name, func, argnums, args, kwargs)
+        run = Linearized(name, function, chosen, has_aux)
         _check_outputs(run)
         check_real(run)
         rows = []
@@ -314,13 +314,13 @@ def basis(tensor: Tensor) -> Tensor:
     return made.reshape((count, *tensor.shape))
 
 
-def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str) -> Function:
+def jacfwd(func: Function, argnums: Argnums, has_aux: bool, randomness: str, name: str = "jacfwd") -> Function:
     """See `turnout.func.jacfwd`."""
 
     @wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        chosen, function = _of_some("jacfwd", func, argnums, args, kwargs)
-        run = Linearized("jacfwd", function, chosen, has_aux)
+        chosen, function = _of_some(name, func, argnums, args, kwargs)
+        run = Linearized(name, function, chosen, has_aux)
         _check_returned(run)
         check_real(run)
         pushed = Pushed(run)
@@ -346,4 +346,10 @@ def _push_of(run: Linearized, pushed: Pushed, i: int) -> Function:
     return push_one
 
 
-__all__ = ["grad", "grad_and_value", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+def hessian(func: Function, argnums: Argnums) -> Function:
+    """See `turnout.func.hessian`."""
+    rows = jacrev(func, argnums, False, None, "hessian")
+    return jacfwd(rows, argnums, False, "error", "hessian")
+
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
