@@ -1,11 +1,11 @@
-"""The short names of conversions, and T and mT."""
+"""The short names of conversions, tensors made like another, and T and mT."""
 
 from __future__ import annotations
 
 import pytest
 
 import turnout
-from turnout.errors import ShapeError
+from turnout.errors import ArgumentError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,14 @@ def test_a_conversion_to_what_it_is_returns_the_tensor_itself():
     assert x.type_as(turnout.ones(1)) is x
 
 
+def test_a_new_tensor_of_the_same_kind_may_require_a_gradient():
+    x = turnout.ones(2, dtype=turnout.float64)
+    made = [x.new_ones(2, requires_grad=True), x.new_zeros((2,), requires_grad=True), x.new_empty(2, requires_grad=True),
+            x.new_full((2,), 3.0, requires_grad=True), x.new_empty_strided((2,), (1,), requires_grad=True)]  # fmt: skip
+    assert all(t.requires_grad and t.is_leaf and t.dtype is x.dtype for t in made)
+    assert not x.new_ones(2).requires_grad
+
+
 def test_T_reverses_the_dimensions_and_mT_exchanges_the_last_two():
     x = turnout.ones(2, 3, 4)
     assert x.T.shape == (4, 3, 2)
@@ -40,3 +48,11 @@ def test_data_shares_memory_and_version_but_no_history():
     assert x.tolist() == [2.0, 2.0]
     assert not x.data.requires_grad
     assert x._version == 1
+
+
+def test_only_numbers_and_tensors_are_looked_for_in_a_tensor():
+    x = turnout.tensor([1.0, 2.0])
+    assert (2 in x, 3.0 in x, turnout.tensor(1.0) in x) == (True, False, True)
+    with pytest.raises(ArgumentError) as caught:
+        assert "a" in x
+    assert str(caught.value) == "a tensor holds numbers, and can be asked for a number or a tensor; got str"

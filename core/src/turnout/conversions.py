@@ -105,6 +105,17 @@ class Conversions:
         """
         return self.detach()  # type: ignore[no-any-return]
 
+    @data.setter
+    def data(self: Any, value: Any) -> None:
+        """Take over another tensor's memory, shape, dtype and device; history, `.grad` and `requires_grad` stay.
+
+        Raises CallError for what is no tensor, DTypeError for integers where a gradient is required, AliasError inside vmap and
+        between inference tensors and others.
+        """
+        from turnout.native.adoption import adopt
+
+        adopt(self, value)
+
     @property
     def real(self: Any) -> Tensor:
         """The real part: the tensor itself where it is real."""

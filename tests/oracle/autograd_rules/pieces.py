@@ -30,6 +30,9 @@ class Given:
     def backward(self, *args, **kwargs):
         return self.t.autograd.backward(*args, **kwargs)
 
+    def edge(self, tensor):
+        return self.t.autograd.graph.get_gradient_edge(tensor)
+
     def function(self, forward, backward, setup=None, **members):
         made = {"forward": staticmethod(forward), "backward": staticmethod(backward), **members}
         if setup is not None:

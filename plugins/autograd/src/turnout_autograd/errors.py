@@ -32,6 +32,21 @@ def freed(name: str) -> str:
     )
 
 
+def pack_hook_wrote() -> str:
+    return (
+        "a pack hook of saved_tensors_hooks wrote into the tensor it was given, which the program goes on using\n"
+        "  to fix  return something new, such as a clone()"
+    )
+
+
+def unpack_hook_result(name: str, given: object) -> str:
+    return f"{name}: the unpack hook of saved_tensors_hooks must return a tensor, got {type(given).__name__}"
+
+
+def not_incremented(given: object) -> str:
+    return f"increment_version: takes a tensor or several, got {type(given).__name__}"
+
+
 def changed(name: str, argument: str, tensor: Tensor, saved: int, now: int) -> str:
     return (
         f"{name}: its saved '{argument}', a tensor {tensor_text(tensor)}, was changed in place after it was used\n"
@@ -210,6 +225,34 @@ def node_hook_count(name: str, given: int, wanted: int) -> str:
     return f"{name}: a hook of its node returned {given} gradients for {wanted}"
 
 
+def node_called(name: str, wanted: int, given: Sequence[Any]) -> str:
+    kinds = ", ".join(type(each).__name__ for each in given) or "nothing"
+    return (
+        f"{name}: its node is called with the gradient of each of its {wanted} outputs, a tensor or None; got {kinds}"
+    )
+
+
+def edge_of_untracked() -> str:
+    return "get_gradient_edge: the tensor does not require a gradient"
+
+
+def edge_inside_vmap() -> str:
+    return "a gradient edge belongs to a tensor outside of vmap, which all examples share; pass the tensor itself"
+
+
+def edge_unknown(index: int) -> str:
+    return (
+        f"output {index} is a GradientEdge that does not know its tensor, so its gradient cannot be left out\n"
+        "  to fix  pass the gradient, or make the edge by get_gradient_edge(tensor)"
+    )
+
+
+def edge_zeros(index: int) -> str:
+    return (
+        f"grad: materialize_grads=True gives zeros like a tensor, and input {index} is a GradientEdge; pass the tensor"
+    )
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
@@ -255,6 +298,14 @@ def function_once(name: str) -> str:
 
 def function_not_input(name: str) -> str:
     return f"{name}: mark_dirty names a tensor that forward did not return"
+
+
+def function_called(name: str) -> str:
+    return f"{name}: an instance was called; forward and backward are static methods, and {name}.apply(...) calls them"
+
+
+def saved_output_gone(index: int) -> str:
+    return f"saved_tensors[{index}] is an output of forward, and the graph that it belongs to is gone; keep the output itself"
 
 
 def function_marks(method: str, index: int, value: Any) -> str:
@@ -484,35 +535,35 @@ def backward_inside_vmap() -> str:
 
 
 def graph_format(given: object, formats: Sequence[str]) -> str:
-    return f"graph: the format is {' or '.join(map(repr, formats))}, not {given!r}"
+    return f"draw: the format is {' or '.join(map(repr, formats))}, not {given!r}"
 
 
 def graph_limit(given: object) -> str:
-    return f"graph: the limit is a number of boxes, at least 1, not {given!r}"
+    return f"draw: the limit is a number of boxes, at least 1, not {given!r}"
 
 
 def graph_of_nothing() -> str:
-    return "graph: there is no output to start from"
+    return "draw: there is no output to start from"
 
 
 def graph_not_tensor(what: str, given: object) -> str:
-    return f"graph: {what} is of type {type(given).__name__}, not a tensor"
+    return f"draw: {what} is of type {type(given).__name__}, not a tensor"
 
 
 def graph_untracked(index: int) -> str:
     return (
-        f"graph: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
+        f"draw: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     )
 
 
 def svg_missing() -> str:
     return (
-        'graph: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        'draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing"
     )
 
 
 def svg_failed(said: str) -> str:
     last = said.strip().splitlines()[-1:] or ["it did not say why"]
-    return f"graph: Graphviz could not lay out the drawing: {last[0]}"
+    return f"draw: Graphviz could not lay out the drawing: {last[0]}"

@@ -15,7 +15,8 @@ from turnout.generated import operators as aten
 from turnout.registry import find_operator
 from turnout.shapes.extents import dense_strides as preserved
 from turnout.state import BELOW_ADINPLACEORVIEW, DISPATCH, GRAD
-from turnout.tensors import Tensor
+from turnout.tensors import Tensor, wrap
+from turnout_autograd.graph import is_plain
 
 if TYPE_CHECKING:
     from turnout.operators import Operator
@@ -40,9 +41,18 @@ def _unrecorded(op: Operator, grad: Tensor, *args: Any) -> Tensor:
     return view
 
 
+_SMALL = 4096  # elements that are sooner written than viewed
+
+
 def expand(grad: Tensor, shape: Ints) -> Tensor:
-    """`grad.expand(shape)`."""
-    return grad.expand(shape) if GRAD.get()[0] else _unrecorded(_expand, grad, shape, False)
+    """`grad.expand(shape)`, or the same values in memory of their own."""
+    if GRAD.get()[0]:
+        return grad.expand(shape)
+    if prod(shape) <= _SMALL and is_plain(grad):  # 1.2 us instead of 2.3, and a leaf need not copy it
+        array = grad.device.backend.spread(grad.array, shape)
+        if array is not None:
+            return wrap(array, grad.device)
+    return _unrecorded(_expand, grad, shape, False)
 
 
 def turned(grad: Tensor) -> Tensor:
@@ -106,6 +116,8 @@ def sum_to(x: Tensor, shape: Ints) -> Tensor:
     leading = len(have) - len(shape)
     if leading:
         x = aten.sum__dim_IntList(x, tuple(range(leading)))
+        if have[leading:] == shape:
+            return x
     dims = tuple(d for d, n in enumerate(shape) if n == 1 and have[leading + d] != 1)
     return aten.sum__dim_IntList(x, dims, True) if dims else x
 
@@ -131,11 +143,18 @@ def inverse(dims: Ints) -> Ints:
 
 
 def shared_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """max, min, amax, amin: the elements that are the extremum share the gradient equally."""
+    """amax, amin: the elements that are the extremum share the gradient equally."""
     shape = self.shape
     mask = (self == restored(result, shape, dim, keepdim)).to(grad.dtype)
     share = restored(grad, shape, dim, keepdim)
     return mask * (share / mask.sum(dims_of(len(shape), dim), True) if shape else share)
+
+
+def shared_of_all_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """max, min, median of all elements: those that are the result share the gradient equally, NaN where that is NaN."""
+    nan = (self != self).logical_and(result != result)
+    mask = (self == result).logical_or(nan).to(grad.dtype)
+    return mask * (grad / mask.sum())
 
 
 def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim: bool) -> Tensor:

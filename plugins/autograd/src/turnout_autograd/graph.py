@@ -11,14 +11,15 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
-from turnout.errors import AliasError
+from turnout.errors import AliasError, CallError
 from turnout.keys import TRACKED
-from turnout.state import GRAD
+from turnout.registry import tensors_in
+from turnout.state import DISPATCH, FRESH, GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from turnout import Device
     from turnout.dtypes import DType
@@ -34,6 +35,7 @@ class Node:
     seq    when it was recorded
     extra  None, or the hooks
     unary  whether `backward` returns one gradient instead of a tuple of as many as there are edges
+    count  how many outputs it has, where that is not one
     """
 
     __slots__ = ("edges", "extra", "seq")
@@ -42,6 +44,7 @@ class Node:
     unary = False
     several = False
 
+    count: int
     edges: tuple[Any, ...]
     extra: Hooks | None
     seq: int
@@ -53,6 +56,10 @@ class Node:
     def release(self) -> None:
         """Drop what was saved."""
 
+    def plain(self) -> Node:
+        """The node, or where what it saved was packed by hooks, one like it with the tensors themselves."""
+        return self
+
     # ---- what users see of a node
 
     def name(self) -> str:
@@ -61,8 +68,10 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """(node, output index) per argument; a leaf stands for itself, (None, 0) for no gradient."""
-        return tuple((e.node, e.index) if isinstance(e, Output) else (e, 0) for e in self.edges)
+        """(node, output index) per argument: an `AccumulateGrad` for a leaf, (None, 0) for no gradient."""
+        from turnout_autograd.leaves import node_of
+
+        return tuple((e.node, e.index) if isinstance(e, Output) else (node_of(e), 0) for e in self.edges)
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Handle:
         """`hook(grad_inputs, grad_outputs)` after the node ran; may return new grad_inputs."""
@@ -76,6 +85,21 @@ class Node:
     def metadata(self) -> dict[Any, Any]:
         """A dict for whatever the user wants to keep with the node."""
         return hooks_of(self).metadata
+
+    def __call__(self, *grads: Tensor | None) -> Any:
+        """The gradients of the arguments for those of the outputs, without hooks; one of them, or a tuple.
+
+        Raises CallError for a wrong number of gradients, and what `backward` raises for saved tensors that were changed or freed.
+        """
+        wanted = self.count if self.several else 1
+        if len(grads) != wanted or not all(g is None or isinstance(g, Tensor) for g in grads):
+            raise CallError(errors.node_called(self.op_name, wanted, grads))
+        if all(g is None for g in grads):
+            found: Any = (None,) * len(self.edges)
+        else:
+            found = self.backward(list(grads) if self.several else grads[0], self.edges)
+            found = (found,) if self.unary else tuple(found)
+        return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
         return f"<{self.name()}>"
@@ -141,6 +165,15 @@ def start(node: Node, edges: tuple[Any, ...]) -> None:
     node.edges = edges
     node.seq = next_seq()
     node.extra = None
+
+
+def made_since(seq: int, args: tuple[Any, ...], result: Any) -> Iterator[Node]:
+    """The nodes of a call's arguments and results that were recorded after `seq`."""
+    for tensor in tensors_in((*args, *(result if isinstance(result, (tuple, list)) else (result,)))):
+        node = tensor.node if tensor.gmask else None
+        node = node.node if isinstance(node, Output) else node
+        if isinstance(node, Node) and node.seq > seq:
+            yield node
 
 
 def attach(tensor: Tensor, node: Any, mask: int) -> None:
@@ -220,6 +253,11 @@ FREED_OUTPUT: Any = _FreedOutput()
 
 
 # ---- fitting a gradient to its argument
+
+
+def is_plain(tensor: Tensor) -> bool:
+    """Whether a call on it would meet nothing but its backend's kernel: what that would do may then be done without the call."""
+    return DISPATCH.get() is FRESH and tensor.keys == tensor.device.backend.keys
 
 
 Meta = tuple[tuple[int, ...], "DType", "Device"]

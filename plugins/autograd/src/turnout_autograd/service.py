@@ -27,18 +27,20 @@ from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
 
 _BATCHED = KEYS.bit("Batched")
+_MODULES = {
+    "function": "function",
+    "functional": "functional",
+    "graph": "graph_tools",
+    "transforms": "transforms",
+}
 
 
 def __getattr__(name: str) -> Any:
     """What few programs need is imported when they do."""
-    if name in ("function", "functional", "transforms"):
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module(f"turnout_autograd.{name}")
-    if name == "graph":
-        from turnout_autograd.drawing import graph
-
-        return graph
+        return import_module(f"turnout_autograd.{_MODULES[name]}")
     raise AttributeError(name)
 
 
@@ -101,8 +103,9 @@ def _edge(tensor: Tensor) -> tuple[Any, int]:
 
 
 __all__ = [
-    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node",
-    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-    "leave", "new_level", "once_differentiable", "output_nr", "pull", "refresh", "register_post_accumulate_grad_hook",
-    "register_tensor_hook", "retain_grad", "retains_grad", "set_detect_anomaly",
+    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node",
+    "backward", "current_node", "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "leave", "new_level", "once_differentiable", "output_nr",
+    "pull", "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "retains_grad",
+    "set_detect_anomaly",
 ]  # fmt: skip
