@@ -161,6 +161,22 @@ def test_what_needs_one_value_is_refused(function: Any, text: str) -> None:
     assert untouched()
 
 
+def test_detach_in_place_is_detach() -> None:
+    def constant_factor(x: turnout.Tensor) -> turnout.Tensor:
+        y = x * 2
+        assert y.detach_() is y
+        assert not y.requires_grad
+        return (y * x).sum()
+
+    x = matrix().double()
+    assert vmap(turnout.func.grad(constant_factor))(x).tolist() == (x * 2).tolist()
+    assert turnout.func.grad(lambda m: vmap(constant_factor)(m).sum())(x).tolist() == (x * 2).tolist()
+    with pytest.raises(turnout.errors.AliasError) as caught:
+        vmap(lambda row: row.detach_())(x.requires_grad_())
+    assert str(caught.value).startswith("detach_: a view cannot be detached in place")
+    assert untouched()
+
+
 @pytest.mark.parametrize(
     "write",
     [

@@ -100,6 +100,11 @@ class BatchedTensor(Tensor):
     def set_gmask(self, mask: int) -> None:
         raise errors.VmapError(errors.imperative("tracking gradients"))
 
+    def detach_(self) -> Tensor:
+        """Forget the history of the value; returns self. Raises AliasError for a view."""
+        self.array.value.detach_()
+        return self
+
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise errors.VmapError(errors.imperative("backward()"))
 
