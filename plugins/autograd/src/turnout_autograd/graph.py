@@ -102,7 +102,7 @@ class Node:
         return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
+        return f"<{self.name()}>"
 
 
 class Output:
