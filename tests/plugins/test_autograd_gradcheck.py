@@ -156,6 +156,14 @@ def test_what_they_refuse(x):
         autograd.gradcheck(lambda a: a * 2, single, raise_exception=False)
 
 
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_graph_that_was_recorded_before_can_still_be_used(x, fast):
+    y = (x * x).sum()
+    assert autograd.gradcheck(turnout.exp, x, fast_mode=fast)
+    y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
 def test_what_the_function_raises_is_raised_and_its_inputs_are_restored(x):
     calls = []
 

@@ -362,6 +362,16 @@ def test_out_and_resize_are_refused(x):
     )
 
 
+def test_out_is_for_what_has_no_gradient_too(x):
+    mask = turnout.empty(3, dtype=turnout.bool)
+    assert turnout.gt(x, 1.5, out=mask) is mask
+    assert turnout.argmax(x, 0, out=turnout.empty((), dtype=turnout.int64)).item() == 2
+    assert "'out' requires a gradient" in refused(lambda: turnout.gt(x, 1.5, out=x * 1))
+    assert "'self' requires a gradient" in refused(
+        lambda: turnout.sort(x, out=(turnout.empty(3), turnout.empty(3, dtype=turnout.int64)))
+    )
+
+
 def test_what_has_no_gradient_passes_by(x):
     assert not (x > 1).requires_grad
     assert not turnout.zeros_like(x).requires_grad
