@@ -205,6 +205,9 @@ def test_hooks_and_retained_gradients_are_counted():
     x.register_hook(lambda grad: grad)
     autograd.register_post_accumulate_grad_hook(x, lambda tensor: None)
     y = x.exp()
+    ((accumulation, _index),) = y.grad_fn.next_functions
+    accumulation.register_prehook(lambda grads: None)
+    accumulation.register_hook(lambda inputs, outputs: None)
     y.register_hook(lambda grad: grad)
     y.register_hook(lambda grad: grad)
     y.grad_fn.register_prehook(lambda grads: None)
@@ -215,7 +218,7 @@ def test_hooks_and_retained_gradients_are_counted():
         "hooks: 2 on the gradient of its result, 1 before, 1 after",
         "retains the gradient of its result",
     ]
-    assert found["n1"][2:] == ["hooks: 1 on its gradient, 1 after accumulation"]
+    assert found["n1"][2:] == ["hooks: 1 on its gradient, 1 before, 2 after accumulation"]
 
 
 def test_a_write_into_a_view_shows_the_write_and_the_view():

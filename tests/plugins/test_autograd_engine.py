@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import pytest
 
 import turnout
@@ -102,6 +104,19 @@ def test_a_gradient_is_summed_over_broadcast_dims(x):
 # ---- orders
 
 
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+def test_elements_that_tie_share_the_gradient_and_so_do_nans(name):
+    nan = float("nan")
+    for values, shares in (
+        ([1.0, 1.0], [0.5, 0.5]),
+        ([nan, nan], [0.5, 0.5]),
+        ([nan, 1.0, 1.0, nan], [0.0, 0.5, 0.5, 0.0] if name == "nanmedian" else [0.5, 0.0, 0.0, 0.5]),
+    ):
+        tied = leaf(*values)
+        getattr(tied, name)().backward()
+        assert tied.grad.tolist() == shares
+
+
 def test_gradients_of_gradients_of_gradients(x):
     y = (x**4).sum()
     found = []
@@ -133,6 +148,71 @@ def test_recording_is_off_inside_an_ordinary_backward(x):
     y.register_hook(lambda g: seen.append(turnout.is_grad_enabled()))
     y.sum().backward(create_graph=True)
     assert seen == [False, True]
+
+
+# ---- edges
+
+
+def test_an_edge_stands_for_the_value_that_a_tensor_had(x):
+    h = x * 2
+    edge = autograd.get_gradient_edge(h)
+    assert (edge.node, edge.output_nr) == (h.grad_fn, 0)
+    before = h.grad_fn
+    h.mul_(h.detach().clone())
+    assert h.grad_fn is not before
+    then, now = autograd.grad(h.sum(), (edge, h), retain_graph=True)
+    assert (then.tolist(), now.tolist()) == ([2.0, 4.0, 6.0], [1.0] * 3)
+    kept = weakref.ref(h)
+    del h, now
+    assert kept() is None
+    assert autograd.grad(edge, x, turnout.ones(3))[0].tolist() == [2.0] * 3
+
+
+def test_a_backward_in_two_steps_by_an_edge_is_the_whole(x):
+    def half():
+        h = (x * x).exp()
+        return autograd.get_gradient_edge(h), (h * h).sum()
+
+    edge, total = half()
+    (part,) = autograd.grad(total, edge, retain_graph=True)
+    autograd.backward(edge, part, retain_graph=True)
+    (whole,) = autograd.grad(half()[1], x)
+    assert x.grad.tolist() == whole.tolist()
+    batch = turnout.stack([part, part * 2])
+    (rows,) = autograd.grad(edge, x, batch, is_grads_batched=True)
+    assert rows.tolist() == [whole.tolist(), (whole * 2).tolist()]
+
+
+def test_edges_among_the_inputs_of_backward_limit_it_and_a_leafs_edge_is_the_leaf(x):
+    h = x * 2
+    w = turnout.ones(3, dtype=turnout.float64, requires_grad=True)
+    edges = [autograd.get_gradient_edge(h), autograd.get_gradient_edge(w), w]
+    (h * w).sum().backward(inputs=edges)
+    assert (x.grad, h.retains_grad, w.grad.tolist()) == (None, False, [2.0, 4.0, 6.0])
+
+
+def test_an_edge_made_by_hand_takes_gradients_on_trust_and_does_not_know_its_own(x):
+    y = x * 2
+    edge = autograd.GradientEdge(y.grad_fn, y.output_nr)
+    assert autograd.grad(edge, x, turnout.ones(3, dtype=turnout.float64))[0].tolist() == [2.0] * 3
+    assert error_text(lambda: autograd.grad(edge, x)) == (
+        "output 0 is a GradientEdge that does not know its tensor, so its gradient cannot be left out\n"
+        "  to fix  pass the gradient, or make the edge by get_gradient_edge(tensor)"
+    )
+    edge = autograd.get_gradient_edge(y)
+    assert error_text(lambda: autograd.grad(edge, x, turnout.ones(2))) == (
+        "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
+    )
+    assert error_text(lambda: autograd.grad(y.sum(), edge, materialize_grads=True)) == (
+        "grad: materialize_grads=True gives zeros like a tensor, and input 0 is a GradientEdge; pass the tensor"
+    )
+    assert error_text(lambda: autograd.get_gradient_edge(x.detach())) == (
+        "get_gradient_edge: the tensor does not require a gradient"
+    )
+    inside = "a gradient edge belongs to a tensor outside of vmap, which all examples share; pass the tensor itself"
+    rows = turnout.ones(2, 3, dtype=turnout.float64)
+    assert error_text(lambda: turnout.vmap(lambda r: autograd.get_gradient_edge(x * r) and r)(rows)) == inside
+    assert error_text(lambda: turnout.vmap(lambda r: autograd.grad((x * r).sum(), edge)[0])(rows)) == inside
 
 
 # ---- what is freed, and refused
@@ -187,10 +267,7 @@ def test_what_grad_refuses(x):
     assert error_text(lambda: (x * 2).backward(turnout.ones(2))) == (
         "gradient 0 has shape [2], output 0, made by aten::mul.Scalar, has shape [3]"
     )
-    assert (
-        error_text(lambda: autograd.grad((total, total), x, (None,)), TypeError)
-        == "1 gradients were given for 2 outputs"
-    )
+    assert error_text(lambda: autograd.grad((total, total), x, (None,))) == "1 gradients were given for 2 outputs"
 
 
 def test_backward_with_inputs_reaches_only_those(x):
@@ -232,7 +309,28 @@ def test_the_graph_can_be_read(x):
     assert y.grad_fn.name() == "SumBackward0"
     ((mul, index),) = y.grad_fn.next_functions
     assert (mul.name(), index) == ("MulBackward1", 0)
-    assert mul.next_functions == ((x, 0),)
+    ((leaf, index),) = mul.next_functions
+    assert (leaf.name(), index, leaf.variable is x, leaf.next_functions) == ("AccumulateGrad", 0, True, ())
+    assert x.exp().grad_fn.next_functions[0][0] is leaf
+    assert (x * turnout.ones(3)).grad_fn.next_functions[1] == (None, 0)
+
+
+def test_a_node_can_be_called_with_the_gradients_of_its_outputs(x):
+    one = turnout.ones(3, dtype=turnout.float64)
+    product = (x * x).grad_fn
+    product.register_hook(lambda ins, outs: pytest.fail("hooks are the sweep's"))
+    assert [g.tolist() for g in product(one)] == [x.tolist()] * 2
+    assert x.exp().grad_fn(one).requires_grad
+    assert product(None) == (None, None)
+    rows = x.unbind(0)[0].grad_fn
+    assert rows(None, one[0], None).tolist() == [0.0, 1.0, 0.0]
+    ((leaf, _index),) = x.exp().grad_fn.next_functions
+    with turnout.no_grad():
+        assert (leaf(one), leaf(one), x.grad.tolist()) == ((), (), [2.0] * 3)
+    text = "aten::mul.Tensor: its node is called with the gradient of each of its 1 outputs, a tensor or None; got "
+    assert error_text(lambda: product(one, one), TypeError) == text + "Tensor, Tensor"
+    assert error_text(lambda: product(), TypeError) == text + "nothing"
+    assert error_text(lambda: product(1.0), TypeError) == text + "float"
 
 
 def test_an_exception_on_the_way_leaves_grads_and_state_as_they_were(x):

@@ -144,6 +144,8 @@ def test_what_they_refuse(x):
         "gradcheck: no input requires a gradient"
     )
     assert refused(lambda: autograd.gradcheck(turnout.exp, ()), ValueError) == "gradcheck: no input requires a gradient"
+    found = refused(lambda: autograd.gradgradcheck(turnout.exp, turnout.ones(2, dtype=turnout.float64)), ValueError)
+    assert found == "gradgradcheck: no input requires a gradient"
     assert refused(lambda: autograd.gradgradcheck(lambda a: a.detach(), x)) == (
         "gradgradcheck: no output requires a gradient"
     )

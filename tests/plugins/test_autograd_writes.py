@@ -293,6 +293,20 @@ def test_one_of_several_views_is_refused(x):
     )
 
 
+@pytest.mark.parametrize("name", ["unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk"])
+def test_parts_of_an_unsafe_split_are_written_one_by_one(x, name):
+    y = x * 1
+    how = {"unsafe_split": 1, "unsafe_split_with_sizes": [1, 1, 1], "unsafe_chunk": 3}[name]
+    first, second, _ = getattr(y, name)(how)
+    first.mul_(second)
+    assert (first._version, second._version, y._version) == (1, 0, 0)
+    first.sum().backward()
+    assert x.grad.tolist() == [2.0, 1.0, 0.0]
+    plain = turnout.tensor([1.0, 2.0, 3.0], dtype=turnout.float64)
+    getattr(plain, name)(how)[0].mul_(second)
+    assert not plain.requires_grad
+
+
 def test_a_constant_written_into_an_unrecorded_view_of_what_is_tracked_is_refused(x):
     y = x * 1
     with turnout.no_grad():
@@ -305,6 +319,18 @@ def test_a_constant_written_into_an_unrecorded_view_of_what_is_tracked_is_refuse
         )
     assert y._version == 0
     assert x._version == 1
+
+
+def test_a_view_made_under_no_grad_has_no_node_once_its_base_was_written(x):
+    y = x * 1
+    with turnout.no_grad():
+        view = y[:2]
+    assert view.grad_fn is None
+    y.mul_(2)
+    assert refused(lambda: view.grad_fn) == (
+        "a view made under no_grad was used after aten::mul.Scalar had written into its base, which its gradient cannot follow\n"
+        "  to fix  write before the view is made, or clone() the view"
+    )
 
 
 def test_a_view_made_under_no_grad_is_refused_where_gradients_are_recorded(x):

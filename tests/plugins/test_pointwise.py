@@ -58,6 +58,16 @@ def test_a_bool_alpha_is_for_bools():
         (lambda: turnout.polygamma(-1, X), ArgumentError, "polygamma: n must not be negative, got -1"),
         (lambda: turnout.mvlgamma(X, 0), ArgumentError, "mvlgamma: p must be at least 1, got 0"),
         (
+            lambda: turnout.tensor([3]).mvlgamma_(1),
+            DTypeError,
+            "aten::mvlgamma_: the result has dtype float32, which cannot be written into int64",
+        ),
+        (
+            lambda: turnout.tensor([3]).polygamma_(1),
+            DTypeError,
+            "aten::polygamma_: the result has dtype float32, which cannot be written into int64",
+        ),
+        (
             lambda: turnout.heaviside(X, X.double()),
             DTypeError,
             "heaviside: self and values must have one dtype, got float32 and float64",

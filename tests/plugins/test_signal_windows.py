@@ -1,4 +1,4 @@
-"""Window functions and frequencies, against SciPy; approximations of low rank."""
+"""Window functions and frequencies, against SciPy; frames of signals; approximations of low rank."""
 
 from __future__ import annotations
 
@@ -100,3 +100,11 @@ def test_einsum_says_what_does_not_fit(equation: str, text: str) -> None:
     with pytest.raises(ShapeError) as error:
         turnout.einsum(equation, turnout.ones(2, 3))
     assert str(error.value) == text
+
+
+def test_frames_are_centred_by_the_method_as_by_the_function() -> None:
+    signal = turnout.arange(16.0)
+    framed = signal.stft(4, return_complex=True)
+    assert framed.tolist() == turnout.stft(signal, 4, return_complex=True).tolist()
+    assert framed.shape == (3, 17)
+    assert signal.stft(4, center=False, return_complex=True).shape == (3, 13)

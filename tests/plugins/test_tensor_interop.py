@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import turnout
-from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 
 
 def test_from_numpy_and_numpy_share_memory() -> None:
@@ -65,7 +65,7 @@ def test_asarray_converts_and_copies_as_numpy_asks() -> None:
 
 def test_numpy_of_other_tensors_needs_force() -> None:
     x = turnout.tensor([1.0]).requires_grad_()
-    with pytest.raises(CallError) as caught:
+    with pytest.raises(AliasError) as caught:
         x.numpy()
     assert str(caught.value) == "numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)"
     assert x.numpy(force=True).tolist() == [1.0]

@@ -213,6 +213,20 @@ def test_functions_of_tensors_take_them_one_by_one_or_as_a_list() -> None:
         turnout.meshgrid()
 
 
+@pytest.mark.parametrize("name", ["hsplit", "vsplit", "dsplit", "tensor_split"])
+def test_one_int_is_a_number_of_parts_and_several_are_where_to_split(name) -> None:
+    x = turnout.ones(3, 3, 3)
+    dim = {"hsplit": 1, "dsplit": 2}.get(name, 0)
+
+    def lengths(parts):
+        return [part.shape[dim] for part in parts]
+
+    assert lengths(getattr(x, name)(3)) == lengths(getattr(turnout, name)(x, 3)) == [1, 1, 1]
+    assert lengths(getattr(x, name)([1])) == lengths(getattr(turnout, name)(x, (1,))) == [1, 2]
+    if name != "tensor_split":
+        assert lengths(getattr(x, name)(1, 2)) == [1, 1, 1]
+
+
 def test_an_empty_list_of_tensors_is_named() -> None:
     for _ in range(2):
         with pytest.raises(ArgumentError) as caught:
@@ -237,6 +251,9 @@ def test_questions_about_a_tensor_are_answered_with_plain_values() -> None:
     assert x.int().is_signed()
     assert not x.byte().is_signed()
     assert (x.itemsize, x.nbytes, x.ndimension()) == (4, 24, 2)
+    with pytest.raises(ArgumentError) as caught:
+        bool(x)
+    assert str(caught.value) == "the truth value of a tensor with 6 elements is ambiguous; use .any() or .all()"
     with pytest.raises(ShapeError, match=r"is_nonzero: a tensor of shape \[2, 3\] has no one value"):
         turnout.is_nonzero(x)
 

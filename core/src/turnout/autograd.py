@@ -52,7 +52,7 @@ def grad_fn(tensor: Tensor) -> Any:
     from turnout.registry import REGISTRY
 
     service = REGISTRY.services.get("Autograd")
-    return tensor.node if service is None or not tensor.gmask else service.current_node(tensor)
+    return tensor.node if service is None or not tensor.keys & TRACKED else service.current_node(tensor)
 
 
 _GENERATOR = 0x20  # CO_GENERATOR, without the import of inspect

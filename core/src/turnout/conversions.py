@@ -7,7 +7,7 @@ A mixin of its own, for inside it `int` and `float` are methods.
 from __future__ import annotations
 
 from turnout import dtypes
-from turnout.errors import ArgumentError, ShapeError
+from turnout.errors import AliasError, ArgumentError, CallError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,6 +104,23 @@ class Conversions:
         # differs from torch: the version counter is shared, so a write through `.data` is seen by saved-tensor checks.
         """
         return self.detach()  # type: ignore[no-any-return]
+
+    @data.setter
+    def data(self: Any, value: Any) -> None:
+        """For `x.data -= 1`, which writes into the memory and then sets it. Raises AliasError for another tensor's memory.
+
+        # differs from torch: saved tensors would not notice that the memory is another.
+        """
+        from turnout.tensors import Tensor
+
+        if not isinstance(value, Tensor):
+            raise CallError(f"data must be a tensor, not {type(value).__name__}")
+        same = value.shape == self.shape and value.dtype is self.dtype and value.is_alias_of(self)
+        if not same or value.stride() != self.stride() or value.storage_offset() != self.storage_offset():
+            raise AliasError(
+                "data: the memory of a tensor cannot be exchanged, for what was saved of it would not notice\n"
+                "  to fix  write into it: x.data.copy_(other)"
+            )
 
     @property
     def real(self: Any) -> Tensor:

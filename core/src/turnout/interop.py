@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout import elements
 from turnout.devices import Device, device
-from turnout.errors import ArgumentError, CallError, DTypeError
+from turnout.errors import AliasError, ArgumentError, CallError, DTypeError
 from turnout.native.inference import made as inference_made
 from turnout.state import BELOW_AUTOGRAD, DISPATCH, GRAD
 from turnout.tensors import wrap
@@ -65,8 +65,8 @@ def _empty_lists(shape: tuple[int, ...]) -> list[Any]:
 def numpy(tensor: Tensor, *, force: bool = False) -> Any:
     """A NumPy array over the tensor's memory.
 
-    Raises CallError for a tensor that requires a gradient or lies on a device that the host cannot reach; `force=True`
-    detaches it and copies it to `cpu` where that is needed.
+    Raises AliasError for a tensor that requires a gradient, CallError for one on a device that the host cannot reach;
+    `force=True` detaches it and copies it to `cpu` where that is needed.
     """
     if force:
         tensor = tensor.detach()
@@ -74,7 +74,7 @@ def numpy(tensor: Tensor, *, force: bool = False) -> Any:
         return made if made is not None else numpy(tensor.to(device="cpu"))
     # Kernels that run below Autograd may look: nothing that they compute is recorded.
     if tensor.gmask & GRAD.get()[0] and DISPATCH.get()[1] & ~BELOW_AUTOGRAD:
-        raise CallError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
+        raise AliasError("numpy: the tensor requires a gradient; use .detach().numpy(), or .numpy(force=True)")
     made = tensor.device.backend.numpy(tensor.array)
     if made is None:
         raise CallError(f"numpy: the tensor is on {tensor.device}; use .cpu().numpy(), or .numpy(force=True)")

@@ -16,9 +16,9 @@ from turnout.devices import Device
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import (
     AliasError,
+    ArgumentError,
     CallError,
     DimError,
-    TurnoutError,
 )
 from turnout.generated.methods import TensorMethods
 from turnout.reductions import ReductionMethods
@@ -83,6 +83,20 @@ class RetypedStorage(Storage):
     @views.setter
     def views(self, value: list[weakref.ref[Tensor]]) -> None:
         self._memory.views = value
+
+
+class PartStorage(Storage):
+    """A storage's memory with a version counter of its own, for tensors that are no views of it (`unsafe_split`)."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, shared: Storage) -> None:
+        super().__init__(shared.array, CLOCK.epoch)
+        self._memory = shared.memory
+
+    @property
+    def memory(self) -> Storage:
+        return self._memory
 
 
 class View:
@@ -210,7 +224,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         else:
             dims = {"channels_last": (1, 3, 2, 0), "channels_last_3d": (1, 4, 3, 2, 0)}.get(memory_format)
             if dims is None:
-                raise TurnoutError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
+                raise ArgumentError(f"is_contiguous: {memory_format!r} is not a memory format that a tensor can have")
             if len(shape) != len(dims):
                 return False
         expected = 1
@@ -399,7 +413,7 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            raise TurnoutError(
+            raise ArgumentError(
                 f"the truth value of a tensor with {self.numel()} elements is ambiguous; use .any() or .all()"
             )
         return bool(self.item())
@@ -422,7 +436,12 @@ class Tensor(ReductionMethods, GradientMethods, TensorMethods, Conversions):
         return id(self)
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any().item())
+        found: Any = self == value
+        if not isinstance(found, Tensor):
+            raise ArgumentError(
+                f"a tensor holds numbers, and can be asked for a number or a tensor; got {type(value).__name__}"
+            )
+        return bool(found.any().item())
 
     def __repr__(self) -> str:
         from turnout import printing

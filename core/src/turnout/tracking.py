@@ -55,8 +55,10 @@ class GradientMethods:
         """Track a leaf for imperative autograd, or stop to; returns self.
 
         Activates the plugin that provides Autograd. Raises DisabledError when configuration disables it, DTypeError for
-        dtypes without gradients, AliasError for a tensor that is not a leaf.
+        dtypes without gradients, AliasError for a tensor that is not a leaf, CallError for anything but True and False.
         """
+        if requires_grad.__class__ is not bool:
+            raise CallError(f"requires_grad must be True or False, not {type(requires_grad).__name__}")
         if requires_grad == bool(self.gmask & 1):
             return self  # type: ignore[no-any-return]
         if not requires_grad:
@@ -100,8 +102,17 @@ class GradientMethods:
 
     @property
     def grad(self: Any) -> Tensor | None:
-        """The gradient that `backward` accumulated here, or None."""
-        return None if self.extra is None else self.extra.get("grad")
+        """The gradient that `backward` accumulated here, or None; with a UserWarning where none is kept."""
+        found: Tensor | None = None if self.extra is None else self.extra.get("grad")
+        if found is None and self.node is not None and self.gmask & 1 and not self.retains_grad:
+            import warnings
+
+            warnings.warn(
+                "grad: only leaves get a gradient, and this tensor has a history; call retain_grad() on it before backward()",
+                UserWarning,
+                stacklevel=2,
+            )
+        return found
 
     @grad.setter
     def grad(self: Any, value: Tensor | None) -> None:

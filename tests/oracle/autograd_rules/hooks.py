@@ -69,6 +69,16 @@ HOOKS = {
     "hooks at inputs, node of a wanted one": lambda g: (o := [], h := g.x * 2, h.grad_fn.register_hook(lambda i, d: o.append(1)), g.grad(h.sum(), h), o)[4],
     "prehook of a wanted one": lambda g: (h := g.x * 2, h.grad_fn.register_prehook(lambda d: (d[0] * 3,)), g.grad(h.sum(), h))[2],
     "node names": lambda g: [(g.x * 2).grad_fn.next_functions[0][1], len((g.x * g.w).grad_fn.next_functions), g.x.grad_fn is None],
+    "node of a leaf": lambda g: (n := (g.x * g.w).grad_fn.next_functions[0][0], type(n).__name__, n.variable is g.x, n is g.x.exp().grad_fn.next_functions[0][0], len(n.next_functions))[1:],
+    "hooks of the node of a leaf": lambda g: (o := [], n := g.x.exp().grad_fn.next_functions[0][0], n.register_prehook(lambda d: also((d[0] * 2,), o.append([1, plain(d)]))), g.x.register_hook(lambda d: also(d + 1, o.append(2))), n.register_hook(lambda i, d: o.append([3, len(i), plain(d), plain(g.x.grad)])), g.x.register_post_accumulate_grad_hook(lambda t: o.append(4)), g.x.sum().backward(), g.x.sum().backward(inputs=[g.x]), g.grad(g.x.sum(), g.x), o, g.x.grad)[-2:],
+    "prehook of the node of a leaf gives None": lambda g: (n := g.x.exp().grad_fn.next_functions[0][0], n.register_prehook(lambda d: (None,)), (g.x + g.w).sum().backward(), [g.x.grad, g.w.grad])[3],
+    "node called": lambda g: [(g.x * g.w).grad_fn(g.ones(3)), g.x.exp().grad_fn(g.ones(3)), g.x.unbind(0)[0].grad_fn(None, g.ones(()), None)],
+    "node called, recorded": lambda g: g.x.exp().grad_fn(g.ones(3)).requires_grad,
+    "node called with too many": lambda g: g.x.exp().grad_fn(g.ones(3), g.ones(3)),
+    "node called with nothing": lambda g: g.x.exp().grad_fn(),
+    "node called with a number": lambda g: g.x.exp().grad_fn(1.0),
+    "node called after it was freed": lambda g: (y := g.x.exp(), y.sum().backward(), y.grad_fn(g.ones(3))),
+    "node of a leaf called": lambda g: (n := g.x.exp().grad_fn.next_functions[0][0], within(g.t.no_grad(), lambda: [n(g.ones(3)), n(g.ones(3))]), g.x.grad)[2],
     "node metadata": lambda g: (h := g.x * 2, h.grad_fn.metadata.update(a=1), h.grad_fn.metadata["a"])[2],
 }
 # fmt: on

@@ -72,6 +72,8 @@ MODES = {
     "inference: requires_grad_ later": lambda g: infer(g, lambda: g.p * 2).requires_grad_(),
     "inference: requires_grad_ inside": lambda g: infer(g, lambda: (g.p * 2).requires_grad_()).requires_grad,
     "inference: requires_grad set later": lambda g: setattr(infer(g, lambda: g.p * 2), "requires_grad", True),
+    "inference: a product of its own leaf": lambda g: (y := infer(g, lambda: g.ones(3, requires_grad=True)), (y * y).requires_grad)[1],
+    "inference: a sum of its own leaf": lambda g: (y := infer(g, lambda: g.ones(3, requires_grad=True)), (y + g.x).sum().backward(), y.grad)[2],
     "inference: _version": lambda g: infer(g, lambda: g.x * 2)._version,
     "inference: backward of one": lambda g: infer(g, lambda: (g.x * 2).sum()).backward(),
     "inference: seed": lambda g: ((g.x + 1).backward(infer(g, lambda: g.ones(3))), g.x.grad)[1],

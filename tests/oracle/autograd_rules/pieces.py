@@ -30,6 +30,10 @@ class Given:
     def backward(self, *args, **kwargs):
         return self.t.autograd.backward(*args, **kwargs)
 
+    def edge(self, tensor):
+        place = self.t.autograd.graph if self.t is torch else self.t.autograd
+        return place.get_gradient_edge(tensor)
+
     def function(self, forward, backward, setup=None, **members):
         made = {"forward": staticmethod(forward), "backward": staticmethod(backward), **members}
         if setup is not None:

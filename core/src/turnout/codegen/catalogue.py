@@ -138,7 +138,8 @@ def has_more_positional(packet: Packet, main: NativeFunction) -> bool:
 def int_list_spreads(packet: Packet, *, method: bool) -> str:
     """Whether an int list may be written as several arguments: "only" positional argument, "leading" one, or "".
 
-    "leading" is an int list with flags behind it, as in x.sum(0, 1).
+    "leading" is an int list that one int alone does not mean: there are flags behind it, as in x.sum(0, 1), or an overload takes
+    an int, as in x.hsplit(2).
     # differs from torch: x.sum(0, 1) is accepted; there is nothing else that it could mean.
     """
     kinds = set()
@@ -147,6 +148,7 @@ def int_list_spreads(packet: Packet, *, method: bool) -> str:
         if not positional or not is_int_list(positional[0]):
             if len([a for a in positional[:2] if str(a.type).rstrip("?") in ("int", "SymInt", "float", "Scalar")]) == 2:
                 return ""
+            kinds |= {"number"} if positional and str(positional[0].type) in ("int", "SymInt") else set()
             continue
         if len(positional) == 1:
             kinds.add("only")
@@ -154,7 +156,14 @@ def int_list_spreads(packet: Packet, *, method: bool) -> str:
             kinds.add("leading")
         else:
             return ""
-    return "leading" if "leading" in kinds else "only" if kinds else ""
+    if kinds <= {"number"}:
+        return ""
+    return "only" if kinds == {"only"} else "leading"
+
+
+def takes_requires_grad(packet: Packet, method: bool) -> bool:
+    """Whether it makes tensors from options: turnout.zeros(2), x.new_zeros(2), and no conversion such as x.to(device)."""
+    return any(f.schema.tensor_options for f in packet.bases) and (not method or packet.name.startswith("new_"))
 
 
 def is_int_list(argument: Argument) -> bool:

@@ -19,6 +19,7 @@ from turnout.codegen.catalogue import (
     lead,
     result_fields,
     same_inputs,
+    takes_requires_grad,
 )
 from turnout.codegen.source import call, header, imports, indented, inlined, public_schema
 from turnout.native.model import NativeFunction
@@ -73,7 +74,7 @@ def packet_name(packet: Packet) -> str:
 def function_source(packet: Packet) -> list[str]:
     """One public function; those that make tensors from options take `requires_grad` as well."""
     lines = with_named_results(packet, _function_source(packet))
-    if any(f.schema.tensor_options for f in packet.bases):
+    if takes_requires_grad(packet, method=False):
         at = next(i for i, line in enumerate(lines) if line.startswith(f"def {packet.public_name}("))
         lines.insert(at, "@with_requires_grad")
     return lines

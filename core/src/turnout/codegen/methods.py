@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from turnout.codegen.catalogue import Packet, identifier, int_list_spreads, lead, result_fields
+from turnout.codegen.catalogue import (
+    Packet,
+    identifier,
+    int_list_spreads,
+    lead,
+    result_fields,
+    takes_requires_grad,
+)
 from turnout.codegen.functions import (
     has_second_names,
     lead_parts,
@@ -61,8 +68,15 @@ class OperatorMethod:
 
 
 def method_source(packet: Packet) -> list[str]:
-    """One method."""
-    return with_named_results(packet, _method_source(packet))
+    """One method; those that make new tensors from options take `requires_grad` as well."""
+    lines = with_named_results(packet, _method_source(packet))
+    if not takes_requires_grad(packet, method=True):
+        return lines
+    blank, first, *rest = lines
+    if first.startswith("def "):
+        return [blank, "@with_requires_grad", first, *rest]
+    name, function = first.split(" = ")
+    return [blank, f"{name} = with_requires_grad({function})"]
 
 
 def _method_source(packet: Packet) -> list[str]:

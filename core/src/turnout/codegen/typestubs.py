@@ -13,6 +13,7 @@ from turnout.codegen.catalogue import (
     named_packets,
     result_fields,
     same_inputs,
+    takes_requires_grad,
 )
 from turnout.codegen.methods import BINARY, operator_methods
 from turnout.codegen.source import indented, public_schema
@@ -171,7 +172,7 @@ def _signature(packet: Packet, f: NativeFunction, method: bool, out: str, spread
         accepted = accepted_text(argument.type)
         parts.append(f"{name}: {accepted}{optional if not accepted.endswith('| None') else ''}{default}")
     more = [out] if out else []
-    if not method and f.schema.tensor_options:
+    if f.schema.tensor_options and takes_requires_grad(packet, method):
         more.append("requires_grad: _bool = ...")
     if more:
         parts += more if star else ["*", *more]

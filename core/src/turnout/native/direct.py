@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device, default_device
 from turnout.dtypes import COMPLEX, DType, get_default_dtype
-from turnout.errors import DTypeError, ShapeError, TurnoutError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.native.wrappers import check_writable
 from turnout.registry import find_operator
 from turnout.shapes.extents import contiguous_strides, preserved_strides
@@ -32,13 +32,13 @@ def place(device: Device | None) -> Device:
 def check_layout(layout: Any) -> None:
     """Raise for any layout but the strided one."""
     if layout is not None and layout != "strided":
-        raise TurnoutError(f"layout must be turnout.strided, got {layout!r}")
+        raise ArgumentError(f"layout must be turnout.strided, got {layout!r}")
 
 
 def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -> tuple[int, ...] | None:
     """The strides that a memory format gives a new tensor of this shape, None for row-major ones.
 
-    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises TurnoutError for a format
+    preserve_format, which None stands for, keeps the layout of `tensor` where that is dense. Raises ArgumentError for a format
     that does not exist or that is for another number of dimensions.
     """
     if memory_format is None or memory_format == "preserve_format":
@@ -47,12 +47,12 @@ def strides_as(memory_format: Any, shape: Sizes, tensor: Tensor | None = None) -
         return None
     ndim = {"channels_last": 4, "channels_last_3d": 5}.get(memory_format)
     if ndim is None:
-        raise TurnoutError(
+        raise ArgumentError(
             "memory_format must be contiguous_format, preserve_format, channels_last or channels_last_3d, "
             f"got {memory_format!r}"
         )
     if len(shape) != ndim:
-        raise TurnoutError(f"{memory_format} is for {ndim} dimensions, this shape is {list(shape)}")
+        raise ArgumentError(f"{memory_format} is for {ndim} dimensions, this shape is {list(shape)}")
     batch, *places, channels = contiguous_strides((shape[0], *shape[2:], shape[1]))
     return (batch, channels, *places)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from turnout.dtypes import COMPLEX, FLOAT, DType, float16, float32, int64, uint8
-from turnout.errors import DTypeError, ShapeError, TurnoutError
+from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.shapes.extents import broadcast, broadcast_all, layout, wrap_dim
 from turnout.shapes.promotion import result_type
 from turnout.shapes.specs import Out, Result
@@ -85,7 +85,7 @@ def _check_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: i
 def check_reduction(name: str, reduction: int) -> None:
     """Raise for a number that is no reduction."""
     if reduction not in (NONE, MEAN, SUM):
-        raise TurnoutError(f"{name}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {reduction}")
+        raise ArgumentError(f"{name}: reduction must be 0 (none), 1 (mean) or 2 (sum), got {reduction}")
 
 
 def mse_loss(self: Tensor, target: Tensor, reduction: int = MEAN) -> Out | Result:

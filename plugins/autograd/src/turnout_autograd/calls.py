@@ -12,22 +12,28 @@ from turnout.registry import find_operator
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
+from turnout_autograd.edges import GradientEdge
 from turnout_autograd.engine import ANOMALY, Wanted, sweep
-from turnout_autograd.leaves import accumulate, accumulated, deliver, hooked
+from turnout_autograd.leaves import accumulate_all, deliver, hooked
 from turnout_autograd.writes import refresh
+
+# What stands for an output or an input.
+Place = Tensor | GradientEdge
 
 _zeros_like = find_operator("aten::zeros_like").call
 _BATCHED = KEYS.bit("Batched")
 
 
 def backward(
-    tensors: Tensor | Sequence[Tensor],
+    tensors: Place | Sequence[Place],
     grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Tensor | Sequence[Tensor] | None = None,
+    inputs: Place | Sequence[Place] | None = None,
 ) -> None:
     """Add to `.grad` of every leaf that `tensors` were computed from, or of `inputs` alone.
+
+    A `GradientEdge` may stand for a tensor; an edge among `inputs` that is not a leaf's only limits what is computed.
 
     grad_tensors  the gradients of `tensors`; None for tensors of one element
     retain_graph  keep what the graph has saved, for another backward; default: as create_graph
@@ -49,10 +55,8 @@ def backward(
             return
         into = tuple({id(t): t for t in _tensors("backward", "input", inputs)}.values())
         _check_inputs("backward", into)
-        for tensor, grad in zip(into, _limited(roots, into, retain), strict=True):
-            if grad is not None:
-                accumulate(tensor, [tensor, grad])
-                accumulated(tensor)
+        found = _limited(roots, into, retain)
+        accumulate_all(_receivers(into, found))
     except Exception as error:
         _explain(error)
         raise
@@ -61,8 +65,8 @@ def backward(
 
 
 def grad(
-    outputs: Tensor | Sequence[Tensor],
-    inputs: Tensor | Sequence[Tensor] | dict[Any, Tensor],
+    outputs: Place | Sequence[Place],
+    inputs: Place | Sequence[Place] | dict[Any, Place],
     grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -72,6 +76,8 @@ def grad(
     materialize_grads: bool = False,
 ) -> Any:
     """The gradients of `outputs` with respect to `inputs`, in a tuple, or in a dict like `inputs`; no `.grad` is touched.
+
+    A `GradientEdge` may stand for a tensor.
 
     Inside vmap all of them must be batched by the same vmaps, or none: the gradients are those of each example.
 
@@ -93,11 +99,17 @@ def grad(
     into = _tensors("grad", "input", inputs)
     if is_grads_batched:
         return _batched(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
-    if any(t.keys & _BATCHED for t in (*ends, *into)):
+    if any(t.keys & _BATCHED for t in (*ends, *into) if isinstance(t, Tensor)):
+        if any(isinstance(t, GradientEdge) for t in (*ends, *into)):
+            raise errors.GradientError(errors.edge_inside_vmap())
         from turnout_autograd import examples
 
         return examples.grad(ends, into, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     _check_inputs("grad", into)
+    if materialize_grads:
+        for i, each in enumerate(into):
+            if isinstance(each, GradientEdge):
+                raise ArgumentError(errors.edge_zeros(i))
     retain = create_graph if retain_graph is None else retain_graph
     before = enabled, allowed = GRAD.get()
     try:
@@ -133,7 +145,7 @@ def _zeros(tensor: Tensor, tracked: bool) -> Tensor:
 
 
 def _batched(
-    ends: tuple[Tensor, ...], into: tuple[Tensor, ...], given: Any, retain: bool | None, create: bool,
+    ends: tuple[Any, ...], into: tuple[Any, ...], given: Any, retain: bool | None, create: bool,
     allow_unused: bool | None, materialize: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
     import turnout
@@ -147,21 +159,21 @@ def _batched(
     return tuple(vmap(one)(*given))
 
 
-def _tensors(name: str, what: str, given: Any) -> tuple[Tensor, ...]:
-    """One tensor or several as a tuple. Raises CallError for anything else."""
-    if isinstance(given, Tensor):
+def _tensors(name: str, what: str, given: Any) -> tuple[Any, ...]:
+    """One tensor (or edge) or several as a tuple. Raises CallError for anything else."""
+    if isinstance(given, (Tensor, GradientEdge)):
         return (given,)
     try:
         found = tuple(given)
     except TypeError:
         found = (given,)
     for i, each in enumerate(found):
-        if not isinstance(each, Tensor):
+        if not isinstance(each, (Tensor, GradientEdge)):
             raise CallError(errors.not_tensors(name, what, i, each))
     return found
 
 
-def _roots(outputs: tuple[Tensor, ...], given: Any) -> list[tuple[Any, Tensor]]:
+def _roots(outputs: tuple[Any, ...], given: Any) -> list[tuple[Any, Tensor]]:
     """An edge and its gradient per output."""
     levels = GRAD.get()[1] | 1
     if given is None:  # the usual backward(): 0.7 us of 1.8 less
@@ -178,7 +190,10 @@ def _as_many(given: Any, count: int) -> tuple[Any, ...]:
     except TypeError:
         grads = (given,)
     if len(grads) != count:
-        raise CallError(errors.gradient_count(len(grads), count))
+        for i, each in enumerate(grads):
+            if not isinstance(each, Tensor) and each is not None:
+                raise CallError(errors.gradient_type(each, i))
+        raise errors.GradientError(errors.gradient_count(len(grads), count))
     return grads
 
 
@@ -188,7 +203,9 @@ def root_gradients(outputs: Sequence[Tensor], given: Any) -> list[Tensor]:
     return [_root_gradient(t, g, i) for i, (t, g) in enumerate(zip(outputs, grads, strict=True))]
 
 
-def _root_edge(tensor: Tensor, levels: int) -> Any:
+def _root_edge(tensor: Any, levels: int) -> Any:
+    if tensor.__class__ is GradientEdge:
+        return tensor.target
     if tensor.view_of is not None:
         refresh(tensor)
     if not tensor.gmask & levels:
@@ -196,7 +213,13 @@ def _root_edge(tensor: Tensor, levels: int) -> Any:
     return tensor.node or tensor
 
 
-def _root_gradient(tensor: Tensor, given: Tensor | None, index: int) -> Tensor:
+def _root_gradient(tensor: Any, given: Tensor | None, index: int) -> Tensor:
+    if tensor.__class__ is GradientEdge:
+        tensor = tensor.stand_in()
+        if tensor is None:
+            if given is None:
+                raise errors.GradientError(errors.edge_unknown(index))
+            return given
     if given is None:
         shape = tensor.array.shape
         if shape and tensor.numel() != 1:
@@ -223,10 +246,12 @@ def _root_gradient(tensor: Tensor, given: Tensor | None, index: int) -> Tensor:
     return given
 
 
-def _check_inputs(name: str, into: tuple[Tensor, ...]) -> None:
+def _check_inputs(name: str, into: tuple[Any, ...]) -> None:
     if not into:
         raise errors.GradientError(errors.no_inputs(name))
     for i, tensor in enumerate(into):
+        if isinstance(tensor, GradientEdge):
+            continue
         if tensor.view_of is not None:
             refresh(tensor)
         if not tensor.gmask & (GRAD.get()[1] | 1):
@@ -234,11 +259,22 @@ def _check_inputs(name: str, into: tuple[Tensor, ...]) -> None:
             raise errors.GradientError(errors.backward_inside_vmap() if inside else errors.input_untracked(name, i))
 
 
-def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Tensor, ...], retain: bool) -> list[Any]:
+def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Any, ...], retain: bool) -> list[Any]:
     """The gradients with respect to some tensors, None where none arrives."""
-    wanted = Wanted([edge for edge, _ in roots], into)
+    targets = [t.target if isinstance(t, GradientEdge) else (t.gmask and t.node) or t for t in into]
+    wanted = Wanted([edge for edge, _ in roots], targets)
     sinks = sweep(roots, retain, wanted)
     for sink in sinks.values():
         if sink[0].extra is not None:
             sink[1] = hooked(sink[0], sink[1])
-    return [wanted.gradient(t, sinks) for t in into]
+    return [wanted.gradient(target, sinks) for target in targets]
+
+
+def _receivers(into: tuple[Any, ...], found: list[Any]) -> list[list[Any]]:
+    """[tensor, gradient] for each tensor whose `.grad` takes one."""
+    pairs: dict[int, list[Any]] = {}
+    for place, each in zip(into, found, strict=True):
+        tensor = place.target if isinstance(place, GradientEdge) else place
+        if each is not None and isinstance(tensor, Tensor):
+            pairs[id(tensor)] = [tensor, each]
+    return list(pairs.values())

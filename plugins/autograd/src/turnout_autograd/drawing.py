@@ -21,7 +21,7 @@ from turnout_autograd import errors
 from turnout_autograd.function import FunctionNode, OnceNode
 from turnout_autograd.graph import FREED, FREED_OUTPUT, Hooks, Kept, Node, Output
 from turnout_autograd.kernels import NotImplementedNode
-from turnout_autograd.leaves import HOOKS, POST_HOOKS
+from turnout_autograd.leaves import HOOKS, NODE_HOOKS, NODE_PREHOOKS, POST_HOOKS
 from turnout_autograd.writes import CopySlices, InputNode, refresh
 
 LIMIT = 300
@@ -167,7 +167,13 @@ def _is_current(tensor: Tensor) -> bool:
 def _leaf(tensor: Tensor, name: str) -> Box:
     rows = [f"{errors.tensor_text(tensor)} on {tensor.device}"]
     tables = tensor.extra or {}
-    rows += _hooks_row({"on its gradient": tables.get(HOOKS), "after accumulation": tables.get(POST_HOOKS)})
+    rows += _hooks_row(
+        {
+            "on its gradient": tables.get(HOOKS),
+            "before": tables.get(NODE_PREHOOKS),
+            "after accumulation": [*tables.get(POST_HOOKS, ()), *tables.get(NODE_HOOKS, ())],
+        }
+    )
     return Box("leaf", f"leaf {name}".rstrip(), rows)
 
 

@@ -141,7 +141,7 @@ def _to_output(target: Output, value: Tensor, pending: dict[Node, Any], heap: li
     node = target.node
     grads: Any = pending.get(node)
     if grads is None:
-        grads = pending[node] = [None] * node.count  # type: ignore[attr-defined]
+        grads = pending[node] = [None] * node.count
         heappush(heap, (-node.seq, node))
     have: Tensor | None = grads[target.index]
     grads[target.index] = value if have is None else have + value
@@ -155,11 +155,7 @@ def _before(node: Node, hooks: Hooks, grad: Any) -> Any:
     grads = _at_outputs(node, hooks, grad)
     if not hooks.pre:
         return grads
-    given = tuple(grads) if node.several else (grads,)
-    for hook in list(hooks.pre.values()):
-        made = hook(given)
-        if made is not None:
-            given = _replaced(node, given, made)
+    given = run_prehooks(node, hooks.pre, tuple(grads) if node.several else (grads,))
     if all(each is None for each in given):
         return None
     return list(given) if node.several else given[0]
@@ -193,13 +189,27 @@ def run_hooks(table: dict[int, Callable[[Tensor], Any]], grad: Tensor) -> Tensor
 
 def _after(node: Node, hooks: Hooks, grads: Any, grad: Any) -> Any:
     """Run the hooks that see a node's input and output gradients."""
-    outputs = tuple(grad) if node.several else (grad,)
-    found = tuple(grads)
-    for hook in list(hooks.post.values()):
-        given = hook(found, outputs)
+    return run_posthooks(node, hooks.post, tuple(grads), tuple(grad) if node.several else (grad,))
+
+
+def run_prehooks(node: Node, table: dict[int, Callable[[Any], Any]], grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients of a node's outputs after each hook that sees them. Raises for results that cannot stand in their place."""
+    for hook in list(table.values()):
+        given = hook(grads)
         if given is not None:
-            found = _replaced(node, found, given)
-    return found
+            grads = _replaced(node, grads, given)
+    return grads
+
+
+def run_posthooks(
+    node: Node, table: dict[int, Callable[[Any, Any], Any]], grads: tuple[Any, ...], outputs: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The gradients that a node gives after each hook that sees them and what they were computed from. Raises likewise."""
+    for hook in list(table.values()):
+        given = hook(grads, outputs)
+        if given is not None:
+            grads = _replaced(node, grads, given)
+    return grads
 
 
 def _replaced(node: Node, grads: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
@@ -237,14 +247,13 @@ def _check_nan(node: Node, grads: Any) -> None:
 class Wanted:
     """The tensors whose gradients are asked for, and which nodes lead to them."""
 
-    def __init__(self, roots: Iterable[Any], tensors: Iterable[Tensor], stops: frozenset[Node] = frozenset()) -> None:
-        """`stops` are nodes beyond which nothing is wanted: the inputs of a functional level."""
+    def __init__(self, roots: Iterable[Any], targets: Iterable[Any], stops: frozenset[Node] = frozenset()) -> None:
+        """`targets` are edges; `stops` are nodes beyond which nothing is wanted: the inputs of a functional level."""
         self.leaves: set[int] = set()
         self.outputs: dict[Node, dict[int, Any]] = {}
-        for tensor in tensors:
-            edge = tensor.node if tensor.gmask else None
-            if edge is None:
-                self.leaves.add(id(tensor))
+        for edge in targets:
+            if isinstance(edge, Tensor):
+                self.leaves.add(id(edge))
             elif isinstance(edge, Output):
                 self.outputs.setdefault(edge.node, {})[edge.index] = None
             else:
@@ -290,11 +299,10 @@ class Wanted:
             for index in found:
                 found[index] = grad[index] if node.several else grad
 
-    def gradient(self, tensor: Tensor, sinks: Sinks) -> Any:
-        """The gradient of one of the tensors, None where it was not reached."""
-        edge = tensor.node if tensor.gmask else None
-        if edge is None:
-            sink = sinks.get(id(tensor))
+    def gradient(self, edge: Any, sinks: Sinks) -> Any:
+        """The gradient of one of the targets, None where it was not reached."""
+        if isinstance(edge, Tensor):
+            sink = sinks.get(id(edge))
             return None if sink is None else sink[1]
         if isinstance(edge, Output):
             return self.outputs[edge.node][edge.index]

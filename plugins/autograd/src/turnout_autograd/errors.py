@@ -205,6 +205,34 @@ def node_hook_count(name: str, given: int, wanted: int) -> str:
     return f"{name}: a hook of its node returned {given} gradients for {wanted}"
 
 
+def node_called(name: str, wanted: int, given: Sequence[Any]) -> str:
+    kinds = ", ".join(type(each).__name__ for each in given) or "nothing"
+    return (
+        f"{name}: its node is called with the gradient of each of its {wanted} outputs, a tensor or None; got {kinds}"
+    )
+
+
+def edge_of_untracked() -> str:
+    return "get_gradient_edge: the tensor does not require a gradient"
+
+
+def edge_inside_vmap() -> str:
+    return "a gradient edge belongs to a tensor outside of vmap, which all examples share; pass the tensor itself"
+
+
+def edge_unknown(index: int) -> str:
+    return (
+        f"output {index} is a GradientEdge that does not know its tensor, so its gradient cannot be left out\n"
+        "  to fix  pass the gradient, or make the edge by get_gradient_edge(tensor)"
+    )
+
+
+def edge_zeros(index: int) -> str:
+    return (
+        f"grad: materialize_grads=True gives zeros like a tensor, and input {index} is a GradientEdge; pass the tensor"
+    )
+
+
 def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
@@ -243,6 +271,14 @@ def function_once(name: str) -> str:
 
 def function_not_input(name: str) -> str:
     return f"{name}: mark_dirty names a tensor that forward did not return"
+
+
+def function_called(name: str) -> str:
+    return f"{name}: an instance was called; forward and backward are static methods, and {name}.apply(...) calls them"
+
+
+def saved_output_gone(index: int) -> str:
+    return f"saved_tensors[{index}] is an output of forward, and the graph that it belongs to is gone; keep the output itself"
 
 
 def function_marks(method: str, index: int, value: Any) -> str:

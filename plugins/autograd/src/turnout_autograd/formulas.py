@@ -131,11 +131,18 @@ def inverse(dims: Ints) -> Ints:
 
 
 def shared_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
-    """max, min, amax, amin: the elements that are the extremum share the gradient equally."""
+    """amax, amin: the elements that are the extremum share the gradient equally."""
     shape = self.shape
     mask = (self == restored(result, shape, dim, keepdim)).to(grad.dtype)
     share = restored(grad, shape, dim, keepdim)
     return mask * (share / mask.sum(dims_of(len(shape), dim), True) if shape else share)
+
+
+def shared_of_all_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """max, min, median of all elements: those that are the result share the gradient equally, NaN where that is NaN."""
+    nan = (self != self).logical_and(result != result)
+    mask = (self == result).logical_or(nan).to(grad.dtype)
+    return mask * (grad / mask.sum())
 
 
 def selected_grad(grad: Tensor, shape: Ints, dim: int, indices: Tensor, keepdim: bool) -> Tensor:

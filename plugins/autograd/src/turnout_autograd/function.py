@@ -23,6 +23,7 @@ from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_save
 from turnout_autograd.writes import admit, rebase, refresh
 
 _BATCHED = KEYS.bit("Batched")
+_alias = find_operator("aten::alias").call
 _zeros = find_operator("aten::zeros").call
 
 
@@ -53,13 +54,14 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Tensor | None, ...]:
         """What was saved.
 
-        Raises AliasError for a tensor that was changed in place, GradientError when it was freed, by backward or with the graph.
+        Raises AliasError for a tensor that was changed in place, GradientError when it was freed by backward, and for an output
+        of forward when the graph is gone that it belongs to.
         """
         if self._node is None:
             return self._to_save
-        node = self._node()
-        if node is None or self._saved is FREED:
-            raise errors.GradientError(errors.freed("autograd.Function" if node is None else node.op_name))
+        node = self._node() or _GONE
+        if self._saved is FREED:
+            raise errors.GradientError(errors.freed(node.op_name))
         return tuple([_unpack(node, i, saved) for i, saved in enumerate(self._saved)])
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -86,10 +88,22 @@ def _check_tensors(method: str, values: Sequence[Any]) -> None:
             raise CallError(errors.function_marks(method, i, value))
 
 
-def _unpack(node: FunctionNode, i: int, saved: Any) -> Tensor | None:
+class GoneNode(Node):
+    """Stands for the node of a ctx that somebody kept longer than the graph."""
+
+    __slots__ = ()
+    op_name = "autograd.Function"
+
+
+_GONE = GoneNode()
+
+
+def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
     if saved is None:
         return None
     if isinstance(saved, Kept):
+        if node is _GONE:
+            raise errors.GradientError(errors.saved_output_gone(i))
         return saved.tensor(node, f"saved_tensors[{i}]")
     tensor, version = saved
     checked: Tensor = check_saved(node, f"saved_tensors[{i}]", tensor, version)
@@ -142,7 +156,7 @@ class FunctionNode(Node):
         if meta is None:
             raise errors.GradientError(errors.function_extra(self.op_name, self._input(i)))
         if not isinstance(grad, Tensor):
-            raise CallError(errors.function_kind(self.op_name, self._input(i), grad))
+            raise errors.GradientError(errors.function_kind(self.op_name, self._input(i), grad))
         if not _expands(meta[0], grad.shape):
             raise ShapeError(errors.function_shape(self.op_name, self._input(i), grad.shape, meta[0]))
         if grad.is_complex() and meta[1].category != COMPLEX:
@@ -215,6 +229,10 @@ class Function:
         """The computation for all examples of a vmap; `info` has batch_size and randomness."""
         raise NotImplementedError("a Function may define vmap as a static method")
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raise GradientError: a function is not called as an instance."""
+        raise errors.GradientError(errors.function_called(type(self).__name__))
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward, recorded as one node where a tensor among the arguments is tracked."""
@@ -243,9 +261,9 @@ class Function:
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         for tensor in ctx._dirty:
             if not any(tensor is each for each in outputs):
-                raise CallError(errors.function_not_input(cls.__name__))
+                raise errors.GradientError(errors.function_not_input(cls.__name__))
         if not tracked:
-            return output
+            return _as_returned(output, [_unrecorded(cls, value, args, ctx._dirty) for value in outputs])
         node = FunctionNode()
         start(node, edges)
         node.function = cls
@@ -257,9 +275,36 @@ class Function:
             note(node)
         made = _attach_outputs(cls, node, ctx, args, outputs, tracked)
         _save(ctx, node, outputs, made, tracked)
-        if not isinstance(output, (tuple, list)):
-            return made[0]
-        return type(output)(made) if type(output) in (tuple, list) else tuple(made)
+        return _as_returned(output, made)
+
+
+def _as_returned(output: Any, made: list[Any]) -> Any:
+    """The outputs in the form in which forward returned them."""
+    if not isinstance(output, (tuple, list)):
+        return made[0]
+    return type(output)(made) if type(output) in (tuple, list) else tuple(made)
+
+
+def _unrecorded(cls: type[Function], value: Any, args: tuple[Any, ...], dirty: tuple[Tensor, ...]) -> Any:
+    """An output of a call that is not recorded: without history, and no input itself but one that forward wrote into."""
+    if not isinstance(value, Tensor) or any(value is t for t in dirty):
+        return value
+    if value.gmask:
+        return value.detach()
+    if any(value is a for a in args):
+        with recording(0):
+            value = _alias(value)
+        _hide_from_writes(cls, value)
+    return value
+
+
+def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
+    """Mark a view as one that the function made."""
+    old = value.view_of
+    if old is not None:
+        view = CustomView(old.base, old.chain, value.version(), False, False)
+        view.maker = cls.__name__
+        value.view_of = view
 
 
 def _attach_outputs(
@@ -293,11 +338,7 @@ def _fresh(cls: type[Function], value: Tensor, is_input: bool, output: Output, t
         # An input returned as it came, or something that has a history already: another tensor over the same memory.
         source, value = value, value.new_alias(value.array, value.storage_offset())
         value.view_of = source.view_of or View(source, (), source.version(), False, False)
-    if value.view_of is not None:
-        old = value.view_of
-        view = CustomView(old.base, old.chain, value.version(), False, False)
-        view.maker = cls.__name__
-        value.view_of = view
+    _hide_from_writes(cls, value)
     attach(value, output, tracked)
     return value
 
@@ -309,7 +350,7 @@ def _rewritten(tensor: Tensor, node: FunctionNode, index: int, count: int, args:
         tensor.node = Output(node, index)
         return
     if count > 1:
-        raise CallError(errors.function_wrote_view(node.op_name))
+        raise errors.GradientError(errors.function_wrote_view(node.op_name))
     write = ViewWrite()
     at = next(i for i, value in enumerate(args) if value is tensor)
     start(write, (node.edges[at], *node.edges[:at], *node.edges[at + 1 :]))

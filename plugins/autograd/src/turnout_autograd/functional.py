@@ -2,6 +2,7 @@
 
 All are runs of `transforms.Linearized`. Inputs are a tensor or a tuple of tensors, and what belongs to them comes as they do.
 With `create_graph` results belong to the graphs of the inputs and of what the function captures, else to none.
+# differs from torch: inputs that require no gradient are not made to, where nobody could ask for it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def jacobian(
     strategy: str = REVERSE,
 ) -> Any:  # fmt: skip
     """The Jacobian of each result with respect to each input: shape of the result, then shape of the input.
+
+    Of real results alone; with respect to a complex input it holds the gradients. `strategy="forward-mode"` wants real inputs.
 
     strict     an error instead of zeros where a result does not depend on an input; with `create_graph` also where a Jacobian
                does not
@@ -85,6 +88,8 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
 
     def derivative(*xs: Tensor) -> tuple[Any, Any]:
         run = Run("jvp", func, xs, create_graph, strict)
+        if strict:
+            run.gradients([_ones_like(t.detach()) for t in run.outputs])
         with run.mode():
             return _as(run.several, Pushed(run)(vector)), _as(run.several, run.outputs)
 
@@ -158,7 +163,7 @@ class Run(Linearized):
 def _rows(run: Run, vectorize: bool) -> list[list[Tensor]]:
     """For each result the Jacobians with respect to the inputs, row by row."""
     made = []
-    check_real(run)
+    check_real(run, arguments=False)
     for i, output in enumerate(run.outputs):
 
         def pulled(cotangent: Tensor, i: int = i) -> tuple[Tensor, ...]:

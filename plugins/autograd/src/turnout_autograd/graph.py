@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import ref
 
-from turnout.errors import AliasError
+from turnout.errors import AliasError, CallError
 from turnout.keys import TRACKED
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
@@ -34,6 +34,7 @@ class Node:
     seq    when it was recorded
     extra  None, or the hooks
     unary  whether `backward` returns one gradient instead of a tuple of as many as there are edges
+    count  how many outputs it has, where that is not one
     """
 
     __slots__ = ("edges", "extra", "seq")
@@ -42,6 +43,7 @@ class Node:
     unary = False
     several = False
 
+    count: int
     edges: tuple[Any, ...]
     extra: Hooks | None
     seq: int
@@ -61,8 +63,10 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """(node, output index) per argument; a leaf stands for itself, (None, 0) for no gradient."""
-        return tuple((e.node, e.index) if isinstance(e, Output) else (e, 0) for e in self.edges)
+        """(node, output index) per argument: an `AccumulateGrad` for a leaf, (None, 0) for no gradient."""
+        from turnout_autograd.leaves import node_of
+
+        return tuple((e.node, e.index) if isinstance(e, Output) else (node_of(e), 0) for e in self.edges)
 
     def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Handle:
         """`hook(grad_inputs, grad_outputs)` after the node ran; may return new grad_inputs."""
@@ -76,6 +80,21 @@ class Node:
     def metadata(self) -> dict[Any, Any]:
         """A dict for whatever the user wants to keep with the node."""
         return hooks_of(self).metadata
+
+    def __call__(self, *grads: Tensor | None) -> Any:
+        """The gradients of the arguments for those of the outputs, without hooks; one of them, or a tuple.
+
+        Raises CallError for a wrong number of gradients, and what `backward` raises for saved tensors that were changed or freed.
+        """
+        wanted = self.count if self.several else 1
+        if len(grads) != wanted or not all(g is None or isinstance(g, Tensor) for g in grads):
+            raise CallError(errors.node_called(self.op_name, wanted, grads))
+        if all(g is None for g in grads):
+            found: Any = (None,) * len(self.edges)
+        else:
+            found = self.backward(list(grads) if self.several else grads[0], self.edges)
+            found = (found,) if self.unary else tuple(found)
+        return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

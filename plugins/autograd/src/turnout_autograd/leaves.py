@@ -1,23 +1,68 @@
-"""How a gradient ends at a leaf: hooks, accumulation into `.grad`, and its memory layout."""
+"""How a gradient ends at a leaf: hooks, accumulation into `.grad`, and its memory layout.
+
+Edges lead to the leaves themselves. The node that users see there, `AccumulateGrad`, is made when somebody asks for it, and its
+hooks are kept with the leaf, as those on the leaf are.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable
 from sys import getrefcount
 from typing import Any
+from weakref import ref
 
-from turnout.errors import CallError
 from turnout.keys import TRACKED
 from turnout.state import GRAD
 from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
-from turnout_autograd.engine import run_hooks
-from turnout_autograd.graph import fit_to_leaf
+from turnout_autograd.engine import run_hooks, run_posthooks, run_prehooks
+from turnout_autograd.graph import Handle, Node, fit_to_leaf, start
 
 _LOCK = threading.RLock()  # several sweeps may end at one leaf; reentrant, for a finalizer may start another
 
 HOOKS = "autograd hooks"
 POST_HOOKS = "autograd post-accumulate hooks"
+NODE_PREHOOKS = "autograd prehooks of the node"
+NODE_HOOKS = "autograd hooks of the node"
+_NODE = "autograd node"
+
+
+class AccumulateGrad(Node):
+    """The node where a gradient ends: it adds to the `.grad` of the leaf `variable`."""
+
+    __slots__ = ("__weakref__", "variable")
+    op_name = "AccumulateGrad"
+    variable: Tensor
+
+    def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
+        accumulate(self.variable, [self.variable, fit_to_leaf(grad, self.variable)])
+        return ()
+
+    def register_hook(self, hook: Callable[[tuple[Any, ...], tuple[Any, ...]], Any]) -> Handle:
+        """`hook((), grad_outputs)` after `.grad` was accumulated, and after the hooks on the tensor that follow that."""
+        return Handle(leaf_hooks(self.variable, NODE_HOOKS), hook)
+
+    def register_prehook(self, hook: Callable[[tuple[Any, ...]], Any]) -> Handle:
+        """`hook(grad_outputs)` before `.grad` is accumulated, after the hooks on the tensor; may return new grad_outputs."""
+        return Handle(leaf_hooks(self.variable, NODE_PREHOOKS), hook)
+
+
+def node_of(edge: Any) -> Any:
+    """What users see at the end of an edge that leads to one output: its node, for a leaf the one that accumulates."""
+    if not isinstance(edge, Tensor):
+        return edge
+    with _LOCK:
+        if edge.extra is None:
+            edge.extra = {}
+        reference = edge.extra.get(_NODE)
+        made: AccumulateGrad | None = None if reference is None else reference()
+        if made is None:
+            made = AccumulateGrad()
+            start(made, ())
+            made.variable = edge
+            edge.extra[_NODE] = ref(made)  # weak: the node holds the leaf
+        return made
 
 
 def hooked(leaf: Tensor, grad: Tensor) -> Tensor:
@@ -47,24 +92,38 @@ def deliver(sinks: dict[int, list[Any]]) -> None:
             leaf = sink[0]
             if leaf.gmask and leaf.extra is not None:
                 sink[1] = fit_to_leaf(hooked(leaf, sink[1]), leaf)
-    for sink in sinks.values():
+    accumulate_all(sinks.values())
+
+
+def accumulate_all(sinks: Iterable[list[Any]]) -> None:
+    """Accumulate gradients, pairs [tensor, gradient], with the hooks of the nodes that do so around it."""
+    if _any_hooks:
+        for sink in sinks:
+            leaf = sink[0]
+            table = leaf.extra.get(NODE_PREHOOKS) if leaf.extra else None
+            if table:
+                (sink[1],) = run_prehooks(node_of(leaf), table, (sink[1],))
+    for sink in sinks:
         leaf = sink[0]
-        if not leaf.gmask:
-            continue  # requires_grad was switched off since
+        if not leaf.gmask or sink[1] is None:
+            continue  # requires_grad was switched off since, or a hook took the gradient away
         accumulate(leaf, sink)
         if _any_hooks:
-            accumulated(leaf)
+            _accumulated(leaf, sink)
 
 
-def accumulated(leaf: Tensor) -> None:
-    """Run the hooks that follow the accumulation. Raises CallError for one that returns anything."""
+def _accumulated(leaf: Tensor, sink: list[Any]) -> None:
+    """Run the hooks that follow the accumulation. Raises GradientError for one on the tensor that returns anything."""
     extra = leaf.extra
     table = extra.get(POST_HOOKS) if extra else None
     if table:
         for hook in list(table.values()):
             given = hook(leaf)
             if given is not None:
-                raise CallError(errors.post_hook_result(given))
+                raise errors.GradientError(errors.post_hook_result(given))
+    table = extra.get(NODE_HOOKS) if extra else None
+    if table:
+        run_posthooks(node_of(leaf), table, (), (sink[1],))
 
 
 def accumulate(leaf: Tensor, sink: list[Any]) -> None:

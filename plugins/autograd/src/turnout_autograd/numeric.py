@@ -64,6 +64,7 @@ def gradgradcheck(
     A gradient that does not require one must be constant. `gen_non_contig_grad_outputs` spreads the random ones in memory.
     """
     func, args = _in_real_numbers(func, _listed(inputs))
+    _check_tracked("gradgradcheck", args)
     outputs = [o for o in _floating(func, args) if o.requires_grad]
     if not outputs:
         raise GradcheckError("gradgradcheck: no output requires a gradient")
@@ -135,6 +136,11 @@ def _is_checked(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
 
 
+def _check_tracked(name: str, args: Sequence[Any]) -> None:
+    if not any(map(_is_checked, args)):
+        raise ValueError(f"{name}: no input requires a gradient")
+
+
 def _floating(func: Callable[..., Any], args: Sequence[Any]) -> list[Tensor]:
     """The outputs of float or complex dtype."""
     found = func(*args)
@@ -167,8 +173,7 @@ class _Check:
         self.constants = constants or not any(o.requires_grad for o in found)
 
     def _check_inputs(self) -> None:
-        if not self.checked:
-            raise ValueError("gradcheck: no input requires a gradient")
+        _check_tracked("gradcheck", self.inputs)
         for i in self.checked:
             value = self.args[i]
             if value.dtype is not float64:

@@ -16,6 +16,7 @@ from turnout_autograd.anomaly import (
     set_detect_anomaly,
 )
 from turnout_autograd.calls import backward, grad
+from turnout_autograd.edges import GradientEdge, get_gradient_edge
 from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of
@@ -87,8 +88,9 @@ def _edge(tensor: Tensor) -> tuple[Any, int]:
 
 
 __all__ = [
-    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node", "backward", "current_node",
-    "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck", "is_anomaly_check_nan_enabled", "is_anomaly_enabled",
-    "leave", "new_level", "once_differentiable", "output_nr", "pull", "refresh", "register_post_accumulate_grad_hook",
-    "register_tensor_hook", "retain_grad", "retains_grad", "set_detect_anomaly",
+    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientEdge", "GradientError", "Handle", "Node",
+    "backward", "current_node", "detect_anomaly", "enter", "get_gradient_edge", "grad", "gradcheck", "gradgradcheck",
+    "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "leave", "new_level", "once_differentiable", "output_nr",
+    "pull", "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "retains_grad",
+    "set_detect_anomaly",
 ]  # fmt: skip

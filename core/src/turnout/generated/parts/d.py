@@ -1350,7 +1350,7 @@ class methods:
     dot = op_dot
 
     def dsplit(self, *args, **kwargs):
-        if len(args) > 0 and all_ints(args):
+        if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_dsplit(self, *args, **kwargs)
 

@@ -1252,7 +1252,7 @@ class methods:
         return new_tuple(R_histogram, kernel(ks, self, bins, None, False))
 
     def hsplit(self, *args, **kwargs):
-        if len(args) > 0 and all_ints(args):
+        if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_hsplit(self, *args, **kwargs)
 

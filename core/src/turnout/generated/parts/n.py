@@ -2277,20 +2277,23 @@ class methods:
 
     negative_ = op_negative_
 
+    @with_requires_grad
     def new_empty(self, *size, **kwargs):
         if size:
             return op_new_empty(self, spread(size), **kwargs)
         return op_new_empty(self, **kwargs)
 
-    new_empty_strided = op_new_empty_strided
+    new_empty_strided = with_requires_grad(op_new_empty_strided)
 
-    new_full = op_new_full
+    new_full = with_requires_grad(op_new_full)
 
+    @with_requires_grad
     def new_ones(self, *size, **kwargs):
         if size:
             return op_new_ones(self, spread(size), **kwargs)
         return op_new_ones(self, **kwargs)
 
+    @with_requires_grad
     def new_zeros(self, *size, **kwargs):
         if size:
             return op_new_zeros(self, spread(size), **kwargs)

@@ -3789,7 +3789,7 @@ class methods:
 
     def squeeze(self, *args, **kwargs):
         if args or kwargs:
-            if len(args) > 0 and all_ints(args):
+            if len(args) > 1 and all_ints(args):
                 args = (args,)
             return P_squeeze(self, *args, **kwargs)
         state = DISPATCH()
@@ -3805,7 +3805,7 @@ class methods:
 
     def squeeze_(self, *args, **kwargs):
         if args or kwargs:
-            if len(args) > 0 and all_ints(args):
+            if len(args) > 1 and all_ints(args):
                 args = (args,)
             return P_squeeze_(self, *args, **kwargs)
         state = DISPATCH()
@@ -3824,8 +3824,7 @@ class methods:
             args = (args,)
         return P_std(self, *args, **kwargs)
 
-    def stft(self, *args, **kwargs):
-        return P_stft(self, *args, **kwargs)
+    stft = op_stft__center
 
     def sub(self, other=MISSING, *args, **kwargs):
         if args or kwargs:

@@ -643,7 +643,7 @@ class methods:
         return kernel(ks, self, other)
 
     def vsplit(self, *args, **kwargs):
-        if len(args) > 0 and all_ints(args):
+        if len(args) > 1 and all_ints(args):
             args = (args,)
         return P_vsplit(self, *args, **kwargs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT
-from turnout.errors import ShapeError, TurnoutError
+from turnout.errors import ArgumentError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.composites.shaping import write_out
 from turnout.shapes.losses import MEAN, NONE, check_reduction
@@ -67,7 +67,7 @@ def cross_entropy_loss(
     """
     check_reduction("cross_entropy_loss", reduction)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise TurnoutError(f"cross_entropy_loss: label_smoothing must lie between 0.0 and 1.0, got {label_smoothing}")
+        raise ArgumentError(f"cross_entropy_loss: label_smoothing must lie between 0.0 and 1.0, got {label_smoothing}")
     if not self.shape:
         raise ShapeError("cross_entropy_loss: 'self' must have a dimension of classes, got a 0-dim tensor")
     classes = 0 if self.ndim == 1 else 1

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from turnout.dtypes import FLOAT, get_default_dtype
-from turnout.errors import ArgumentError
+from turnout.errors import ArgumentError, DTypeError
 from turnout.generated import operators as aten
 from turnout.native.composites.outputs import into_out
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def polygamma_(self: Tensor, n: int) -> Tensor:
     """polygamma, written into self."""
-    made: Tensor = aten.copy_(self, aten.polygamma(n, aten.clone(self)))
-    return made
+    return _written("polygamma_", self, aten.polygamma(n, aten.clone(self)))
 
 
 def mvlgamma(self: Tensor, p: int) -> Tensor:
@@ -34,7 +33,16 @@ def mvlgamma(self: Tensor, p: int) -> Tensor:
 
 def mvlgamma_(self: Tensor, p: int) -> Tensor:
     """In place."""
-    made: Tensor = aten.copy_(self, aten.mvlgamma(aten.clone(self), p))
+    return _written("mvlgamma_", self, aten.mvlgamma(aten.clone(self), p))
+
+
+def _written(name: str, self: Tensor, value: Tensor) -> Tensor:
+    """`value` copied into self. Raises DTypeError for whole numbers."""
+    if self.dtype.category < FLOAT:
+        raise DTypeError(
+            f"aten::{name}: the result has dtype {value.dtype.name}, which cannot be written into {self.dtype.name}"
+        )
+    made: Tensor = aten.copy_(self, value)
     return made
 
 

@@ -10,6 +10,8 @@ from turnout.errors import DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.composites.shaping import chunk_sizes
 from turnout.shapes.extents import wrap_dim
+from turnout.state import below_adinplaceorview
+from turnout.tensors import PartStorage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,19 +110,25 @@ def dsplit_array(self: Tensor, indices: Sequence[int]) -> list[Tensor]:
     return tensor_split_indices(self, indices, _dim_of("dsplit", self))
 
 
-# ---- parts that may be written one by one: their kernels run below the bookkeeping of views
+# ---- parts that may be written one by one: no views of the whole, each with its own version
 
 
 def unsafe_split(self: Tensor, split_size: int, dim: int = 0) -> list[Tensor]:
     """split."""
-    made: list[Tensor] = aten.split__Tensor(self, split_size, dim)
-    return made
+    with below_adinplaceorview():
+        return _apart(aten.split__Tensor(self, split_size, dim))
 
 
 def unsafe_split_with_sizes(self: Tensor, split_sizes: Sequence[int], dim: int = 0) -> list[Tensor]:
     """split_with_sizes."""
-    made: list[Tensor] = aten.split_with_sizes(self, split_sizes, dim)
-    return made
+    with below_adinplaceorview():
+        return _apart(aten.split_with_sizes(self, split_sizes, dim))
+
+
+def _apart(parts: list[Tensor]) -> list[Tensor]:
+    for part in parts:
+        part.storage = PartStorage(part.shared_storage())
+    return parts
 
 
 def unsafe_chunk(self: Tensor, chunks: int, dim: int = 0) -> list[Tensor]:

@@ -20,7 +20,7 @@ from turnout_autograd.formulas import (
     mse_second_grad_output,
     restored,
     selected_grad,
-    shared_grad,
+    shared_of_all_grad,
     where,
 )
 from turnout_autograd.pointwise_formulas import (
@@ -224,7 +224,7 @@ class MaxBackward0(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         result = node.result.tensor(node, 'result')
-        grad_self = shared_grad(grad, self, result, None, False)
+        grad_self = shared_of_all_grad(grad, self, result)
         return grad_self
 
     def release(node):
@@ -243,7 +243,7 @@ class MinBackward0(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         result = node.result.tensor(node, 'result')
-        grad_self = shared_grad(grad, self, result, None, False)
+        grad_self = shared_of_all_grad(grad, self, result)
         return grad_self
 
     def release(node):
@@ -296,7 +296,7 @@ class MedianBackward0(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         result = node.result.tensor(node, 'result')
-        grad_self = shared_grad(grad, self, result, None, False)
+        grad_self = shared_of_all_grad(grad, self, result)
         return grad_self
 
     def release(node):

@@ -14,7 +14,7 @@ from turnout.state import GRAD as _GRAD
 from turnout_autograd.formulas import (
     dropout_scale,
     selected_grad,
-    shared_grad,
+    shared_of_all_grad,
     where,
 )
 from turnout_autograd.layer_formulas import (
@@ -118,7 +118,7 @@ class NanmedianBackward0(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         result = node.result.tensor(node, 'result')
-        grad_self = shared_grad(grad, self, result, None, False)
+        grad_self = shared_of_all_grad(grad, self, result)
         return grad_self
 
     def release(node):
