@@ -44,7 +44,7 @@ BACKWARD = {
     "inputs not a leaf": lambda g: (h := g.x * 2, g.backward([h.sum()], inputs=[h]))[0].grad,
     "inputs not a leaf, retained": lambda g: (h := g.x * 2, h.retain_grad(), (h * 3).sum().backward(inputs=[h, g.x]), h.grad, g.x.grad)[3:],
     "inputs not a leaf, hooked": lambda g: (h := g.x * 2, h.register_hook(lambda d: d * 10), (h * 3).sum().backward(inputs=[g.x, h]), h.grad, g.x.grad)[3:],
-    "inputs not a leaf, retained from then on": lambda g: (h := g.x * 2, y := (h * 3).sum(), y.backward(inputs=h), h.retains_grad, y.backward(), h.grad)[3::2],
+    "inputs not a leaf, retained from then on": lambda g: (h := g.x * 2, y := (h * 3).sum(), y.backward(inputs=h, retain_graph=True), h.retains_grad, y.backward(), h.grad)[3::2],
     "inputs one tensor": lambda g: also([g.x.grad], (g.x * g.w).sum().backward(inputs=g.x)),
     "inputs twice the same": lambda g: also(g.x, g.backward([(g.x * 2).sum()], inputs=[g.x, g.x])).grad,
     "inputs twice the same, grad": lambda g: g.grad((g.x * 2).sum(), [g.x, g.x]),
