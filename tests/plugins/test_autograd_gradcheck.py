@@ -132,6 +132,14 @@ def test_gradients_inside_vmap_are_compared_on_demand(x):
     )
 
 
+def test_an_input_without_influence_has_no_gradient_inside_vmap_either(x, y):
+    seeds = turnout.eye(2, dtype=turnout.float64)
+    rows, none = autograd.grad(x * 3, [x, y], seeds, is_grads_batched=True, allow_unused=True, retain_graph=True)
+    assert (rows.tolist(), none) == ([[3.0, 0.0], [0.0, 3.0]], None)
+    assert autograd.grad(x * 3, y, seeds, is_grads_batched=True, allow_unused=True) == (None,)
+    assert autograd.gradcheck(lambda a, b: a * 3, (x, y), check_batched_grad=True)
+
+
 def test_output_gradients_may_be_given_and_spread_in_memory(x):
     assert autograd.gradgradcheck(turnout.exp, x, turnout.ones(2, dtype=turnout.float64))
     assert autograd.gradgradcheck(turnout.exp, x, gen_non_contig_grad_outputs=True)

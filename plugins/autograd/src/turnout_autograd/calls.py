@@ -156,11 +156,16 @@ def _batched(
 
     given = (given,) if isinstance(given, Tensor) else tuple(given or ())
 
+    arrived: list[bool] = []
+
     def one(*vectors: Tensor) -> tuple[Any, ...]:
-        return grad(ends, into, vectors, True, create, True, allow_unused, False, materialize)
+        found = grad(ends, into, vectors, True, create, True, allow_unused, False, materialize)
+        arrived[:] = [each is not None for each in found]
+        return tuple([each for each in found if each is not None])
 
     vmap: Any = turnout.vmap
-    return tuple(vmap(one)(*given))
+    found = iter(vmap(one)(*given))
+    return tuple([next(found) if each else None for each in arrived])
 
 
 def _tensors(name: str, what: str, given: Any) -> tuple[Any, ...]:
