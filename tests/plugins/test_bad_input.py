@@ -93,6 +93,8 @@ REFUSED: list[tuple[str, type[Exception], str]] = [
     ("F.hardtanh(x, 1j)", DTypeError, "hardtanh: a complex number cannot be written into a float32 tensor"),
     ("F.softshrink(x, 1j)", DTypeError, "softshrink: a complex number cannot be written into a float32 tensor"),
     ("F.softplus(x, 1, 1j)", DTypeError, "softplus: a complex number cannot be written into a float32 tensor"),
+    ("x[0].fill_diagonal_(1)", DimError, "fill_diagonal_: a tensor has a diagonal from 2 dims on, got shape [4]"),
+    ("x[None].fill_diagonal_(1)", ShapeError, "fill_diagonal_: more than 2 dims must have one length, got shape [1, 3, 4]"),
     ("F.embedding(i, x)", DimError, "index_select: index 9 is out of bounds for a dimension of size 3"),
     ("F.cross_entropy(x, turnout.tensor([0, 1, 9]))", IndexError, "nll_loss: target 9 is out of bounds for 4 classes"),
     ("turnout.fft.fft(x, n=0)", ShapeError, "fft.fft: cannot transform 0 elements"),
