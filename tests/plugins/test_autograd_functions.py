@@ -186,6 +186,22 @@ def test_saved_tensors_are_checked_and_freed(x):
     )
 
 
+def test_a_node_shows_what_forward_left_on_its_ctx(x):
+    class Times(Cube):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            ctx.save_for_backward(x)
+            return x * factor
+
+    node = Times.apply(x, 3).grad_fn
+    assert (node.factor, node.needs_input_grad, node.saved_tensors) == (3, (True, False), (x,))
+    with pytest.raises(AttributeError):
+        node.divisor
+    with pytest.raises(AttributeError):
+        node._to_save
+
+
 def test_what_was_saved_outlives_the_graph_with_its_ctx_unless_backward_freed_it(x):
     kept = []
 

@@ -117,7 +117,7 @@ def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
 
 
 class FunctionNode(Node):
-    """The node of one call of a `Function`."""
+    """The node of one call of a `Function`. Attributes that forward left on its ctx can be read here too."""
 
     __slots__ = ("__weakref__", "count", "ctx", "function", "inputs", "outputs")
     several = True
@@ -134,10 +134,10 @@ class FunctionNode(Node):
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
 
-    @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What forward saved."""
-        return self.ctx.saved_tensors
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in FunctionNode.__slots__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.ctx, name)
 
     def saved(self) -> Any:
         """The same unchecked: FREED, or for each tensor None, a `Kept`, or (tensor, version)."""
