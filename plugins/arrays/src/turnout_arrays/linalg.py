@@ -57,9 +57,9 @@ def kernels(xp: Any) -> Table:
             shape = value.shape
             if alpha != 1:
                 value = xp.multiply(value, number_as(xp, alpha, value.dtype))
-            if beta == 0 and out is None:
-                raise ValueError("nothing looks at self's shape")
-            if beta != 0:  # beta 0 leaves `self` out, NaN included
+            if beta == 0:  # leaves `self` out, NaN included
+                shape = self.shape if out is None else shape
+            else:
                 value = value + (self if beta == 1 else xp.multiply(self, number_as(xp, beta, self.dtype)))
             if value.shape != shape:
                 raise ValueError("self does not expand to the product")
