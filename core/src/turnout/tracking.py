@@ -33,7 +33,7 @@ class GradientMethods:
         self.gmask = mask
         if mask:
             self.keys |= TRACKED
-            if self.storage is not None:
+            if self.storage is not None and self.storage.views:
                 for view in self.live_views():
                     view.keys |= TRACKED
         else:

@@ -89,7 +89,14 @@ class Structured:
         """The kernel's positional arguments before the outputs: arrays, cast where the shape function says so."""
         casts = result.casts
         if not casts and not result.precomputed:
-            return [value.array if value.__class__ is Tensor else to_array(backend, value) for value in args]
+            return [
+                value.array
+                if value.__class__ is Tensor
+                else value
+                if value.__class__ in _AS_IS
+                else to_array(backend, value)
+                for value in args
+            ]
         values: list[Any] = []
         for name, value in zip(self.names, args, strict=False):
             if name in self.precomputed:
@@ -100,6 +107,9 @@ class Structured:
             values.append(to_array(backend, value, casts.get(name)))
         values += [result.precomputed[n] for n in self.precomputed.get("", ())]
         return values
+
+
+_AS_IS = frozenset({type(None), bool, float, int})
 
 
 def to_array(backend: Backend, value: Any, dtype: Any = None) -> Any:

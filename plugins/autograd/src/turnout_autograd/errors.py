@@ -32,6 +32,21 @@ def freed(name: str) -> str:
     )
 
 
+def pack_hook_wrote() -> str:
+    return (
+        "a pack hook of saved_tensors_hooks wrote into the tensor it was given, which the program goes on using\n"
+        "  to fix  return something new, such as a clone()"
+    )
+
+
+def unpack_hook_result(name: str, given: object) -> str:
+    return f"{name}: the unpack hook of saved_tensors_hooks must return a tensor, got {type(given).__name__}"
+
+
+def not_incremented(given: object) -> str:
+    return f"increment_version: takes a tensor or several, got {type(given).__name__}"
+
+
 def changed(name: str, argument: str, tensor: Tensor, saved: int, now: int) -> str:
     return (
         f"{name}: its saved '{argument}', a tensor {tensor_text(tensor)}, was changed in place after it was used\n"
@@ -493,35 +508,35 @@ def backward_inside_vmap() -> str:
 
 
 def graph_format(given: object, formats: Sequence[str]) -> str:
-    return f"graph: the format is {' or '.join(map(repr, formats))}, not {given!r}"
+    return f"draw: the format is {' or '.join(map(repr, formats))}, not {given!r}"
 
 
 def graph_limit(given: object) -> str:
-    return f"graph: the limit is a number of boxes, at least 1, not {given!r}"
+    return f"draw: the limit is a number of boxes, at least 1, not {given!r}"
 
 
 def graph_of_nothing() -> str:
-    return "graph: there is no output to start from"
+    return "draw: there is no output to start from"
 
 
 def graph_not_tensor(what: str, given: object) -> str:
-    return f"graph: {what} is of type {type(given).__name__}, not a tensor"
+    return f"draw: {what} is of type {type(given).__name__}, not a tensor"
 
 
 def graph_untracked(index: int) -> str:
     return (
-        f"graph: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
+        f"draw: outputs[{index}] does not require a gradient and was not computed from a tensor that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
     )
 
 
 def svg_missing() -> str:
     return (
-        'graph: the format "svg" is laid out by pygraphviz, which is not installed\n'
+        'draw: the format "svg" is laid out by pygraphviz, which is not installed\n'
         "  to fix  pip install 'turnout-autograd[svg]'; the format \"dot\" needs nothing"
     )
 
 
 def svg_failed(said: str) -> str:
     last = said.strip().splitlines()[-1:] or ["it did not say why"]
-    return f"graph: Graphviz could not lay out the drawing: {last[0]}"
+    return f"draw: Graphviz could not lay out the drawing: {last[0]}"

@@ -20,6 +20,7 @@ from turnout.tensors import Tensor, View
 from turnout_autograd import errors
 from turnout_autograd.engine import ANOMALY, recording
 from turnout_autograd.graph import FREED, Kept, Node, Output, attach, check_saved, fit, start
+from turnout_autograd.packing import HOOKS, Packed, packed
 from turnout_autograd.writes import admit, rebase, refresh
 
 _BATCHED = KEYS.bit("Batched")
@@ -101,6 +102,10 @@ _GONE = GoneNode()
 def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
     if saved is None:
         return None
+    if isinstance(saved, Packed):
+        saved = saved.unpacked(node)
+        if isinstance(saved, Tensor):
+            return saved
     if isinstance(saved, Kept):
         if node is _GONE:
             raise errors.GradientError(errors.saved_output_gone(i))
@@ -380,6 +385,9 @@ def _save(ctx: FunctionCtx, node: FunctionNode, outputs: Any, made: list[Any], t
             continue
         at = next((i for i, t in enumerate(made) if t is tensor), -1)
         saved.append(Kept(tensor, tracked, at) if at >= 0 and tensor.gmask else (tensor, tensor.version()))
+    hooks = HOOKS.get()
+    if hooks:
+        saved = [each and packed(node, each, *hooks[-1]) for each in saved]
     ctx._to_save = ctx._dirty = ctx._constant = ()  # outputs among them hold the node
     ctx._saved = saved
     ctx._node = ref(node)
@@ -425,3 +433,6 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         return results[0] if isinstance(found, Tensor) else tuple(results)
 
     return run_once
+
+
+__all__ = ["Function", "FunctionCtx", "once_differentiable"]

@@ -16,7 +16,6 @@ from turnout_autograd.anomaly import (
     set_detect_anomaly,
 )
 from turnout_autograd.calls import backward, grad
-from turnout_autograd.edges import GradientEdge, get_gradient_edge
 from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
 from turnout_autograd.graph import Handle, Node, Output, hooks_of
@@ -25,17 +24,20 @@ from turnout_autograd.levels import enter, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
 
+_MODULES = {
+    "function": "function",
+    "functional": "functional",
+    "graph": "graph_tools",
+    "transforms": "transforms",
+}
+
 
 def __getattr__(name: str) -> Any:
     """What few programs need is imported when they do."""
-    if name in ("function", "functional", "transforms"):
+    if name in _MODULES:
         from importlib import import_module
 
-        return import_module(f"turnout_autograd.{name}")
-    if name == "graph":
-        from turnout_autograd.drawing import graph
-
-        return graph
+        return import_module(f"turnout_autograd.{_MODULES[name]}")
     raise AttributeError(name)
 
 
@@ -88,8 +90,8 @@ def _edge(tensor: Tensor) -> tuple[Any, int]:
 
 
 __all__ = [
-    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientEdge", "GradientError", "Handle", "Node",
-    "backward", "current_node", "detect_anomaly", "enter", "get_gradient_edge", "grad", "gradcheck", "gradgradcheck",
+    "DrawingError", "Function", "FunctionCtx", "GradcheckError", "GradientError", "Handle", "Node",
+    "backward", "current_node", "detect_anomaly", "enter", "grad", "gradcheck", "gradgradcheck",
     "is_anomaly_check_nan_enabled", "is_anomaly_enabled", "leave", "new_level", "once_differentiable", "output_nr",
     "pull", "refresh", "register_post_accumulate_grad_hook", "register_tensor_hook", "retain_grad", "retains_grad",
     "set_detect_anomaly",

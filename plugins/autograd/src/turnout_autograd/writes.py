@@ -197,9 +197,9 @@ class CopySlices(Node):
 
     def backward(self, grad: Tensor, edges: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradient of the base is `grad` outside the view, and what the write's formula makes of it inside."""
-        inner = self.inner
-        if inner is None:
+        if self.inner is None:
             raise errors.GradientError(errors.freed(self.label))
+        inner = self.inner.plain()
         rest = grad.clone()
         if rest.stride() != self.strides:
             rest = grad.new_empty_strided(grad.shape, self.strides).copy_(grad)

@@ -21,16 +21,41 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in _MODULES:
+        from importlib import import_module
+
+        return import_module(f"turnout.autograd.{name}")
+    try:
+        return getattr(service(), name)
+    except AttributeError:
+        raise AttributeError(f"module 'turnout.autograd' has no attribute {name!r}") from None
+
+
+_MODULES = ("function", "functional", "graph")
+
+
+def service() -> Any:
+    """What the plugin that provides Autograd has registered; activates it. Raises as `plugins.require_functionality` says."""
     from turnout import plugins
     from turnout.registry import REGISTRY
 
     with REGISTRY.lock:  # the plugin cannot be deactivated between the two
         plugins.require_functionality("Autograd")
-        service = REGISTRY.services["Autograd"]
-    try:
-        return getattr(service, name)
-    except AttributeError:
-        raise AttributeError(f"module 'turnout.autograd' has no attribute {name!r}") from None
+        return REGISTRY.services["Autograd"]
+
+
+def offered(part: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a submodule, which has what the service's module of that name has."""
+
+    def look_up(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        try:
+            return getattr(getattr(service(), part), name)
+        except AttributeError:
+            raise AttributeError(f"module 'turnout.autograd.{part}' has no attribute {name!r}") from None
+
+    return look_up, lambda: list(getattr(service(), part).__all__)
 
 
 def tracked_levels(tensor: Tensor) -> int:
