@@ -260,6 +260,31 @@ def test_a_view_from_a_function_cannot_be_written(x):
     )
 
 
+def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_that_was(x):
+    class Whole(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(3)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    y = x * 1
+    part = Whole.apply(y).view(3, 1)[:2]
+    assert autograd.grad(part.sum(), x, retain_graph=True)[0].tolist() == [2.0, 2.0, 0.0]
+    assert refused(lambda: part.mul_(2)).startswith(
+        "aten::mul_.Scalar: self is a view that Whole made in its own forward"
+    )
+    y.mul_(3)
+    for use in (part.sum, part.t_):
+        assert refused(use) == (
+            "a view that Whole made in its own forward was used after aten::mul.Scalar had written into its base, "
+            "which its gradient cannot follow\n"
+            "  to fix  write before the view is made, or clone() the view"
+        )
+
+
 # ---- operators without a rule
 
 

@@ -192,13 +192,6 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
-class CustomView(View):
-    """The record of a view that a `Function` made in its forward: nobody may write into it."""
-
-    __slots__ = ("maker",)
-    maker: str
-
-
 class Function:
     """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
 
@@ -316,9 +309,7 @@ def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
     """Mark a view as one that the function made."""
     old = value.view_of
     if old is not None:
-        view = CustomView(old.base, old.chain, value.version(), False, False)
-        view.maker = cls.__name__
-        value.view_of = view
+        value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
 
 
 def _has_examples(values: Sequence[Any]) -> bool:
