@@ -100,6 +100,18 @@ def test_writes_into_views_and_their_second_order_pass_through_hooks():
     assert found[0] == found[1]
 
 
+def test_an_argument_over_the_memory_that_a_call_writes_is_packed_as_it_was_before():
+    x = leaf()
+    with noting([]):
+        y = x * 1
+        y.mul_(y)
+        y[1:].mul_(y[1:])
+        with pytest.raises(AliasError, match="share part of their memory"):
+            y[1:].mul_(y[:2])
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 4 * 2.0**3, 4 * 3.0**3]
+
+
 def test_the_innermost_hooks_count_and_the_outer_ones_are_back_after_them():
     log = []
     x = leaf()

@@ -112,9 +112,12 @@ def _install() -> None:
 def _packing(op: Operator) -> Any:
     """The kernel of one operator at the key."""
     below = ~KEYS.bit(KEY)
+    written = tuple(i for i, a in enumerate(op.schema.arguments) if a.is_write)
 
     def pack_saved(ks: int, *args: Any) -> Any:
         ks &= below
+        if written:
+            args = _apart(args, written)
         before = next_seq()
         result = op.lookup(ks)(ks, *args)
         hooks = HOOKS.get()
@@ -124,6 +127,22 @@ def _packing(op: Operator) -> Any:
         return result
 
     return Kernel(pack_saved, INTERNAL, label=f"pack what {op.qualified_name} saves")
+
+
+def _apart(args: tuple[Any, ...], written: tuple[int, ...]) -> tuple[Any, ...]:
+    """Arguments over the memory that a call writes, as in `x.mul_(x)`, in copies: it is packed after the write."""
+    targets = [args[i] for i in written if isinstance(args[i], Tensor)]
+    return tuple(
+        arg.clone()
+        if i not in written and isinstance(arg, Tensor) and any(_is_same_memory(arg, target) for target in targets)
+        else arg
+        for i, arg in enumerate(args)
+    )
+
+
+def _is_same_memory(arg: Tensor, target: Tensor) -> bool:
+    """Whether they may share elements; those that overlap in part are left for the call to refuse."""
+    return arg.is_alias_of(target) and not target.device.backend.partly_overlap(target.array, arg.array)
 
 
 # ---- one node

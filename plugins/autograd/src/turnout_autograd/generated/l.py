@@ -576,10 +576,10 @@ def kernel_of_log_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log_', self, tracked)
         node = LogBackward0()
@@ -647,10 +647,10 @@ def kernel_of_log1p_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log1p_', self, tracked)
         node = Log1pBackward0()
@@ -683,10 +683,10 @@ def kernel_of_logical_not_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::logical_not_', self, tracked)
         node = LogicalNotBackward0()
@@ -751,10 +751,10 @@ def kernel_of_log2_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log2_', self, tracked)
         node = Log2Backward0()
@@ -822,10 +822,10 @@ def kernel_of_log10_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::log10_', self, tracked)
         node = Log10Backward0()
@@ -858,10 +858,10 @@ def kernel_of_lt__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lt_.Tensor', self, tracked)
         node = LtBackward0()
@@ -891,10 +891,10 @@ def kernel_of_lt__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lt_.Scalar', self, tracked)
         node = LtBackward1()
@@ -924,10 +924,10 @@ def kernel_of_le__Tensor(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::le_.Tensor', self, tracked)
         node = LeBackward0()
@@ -957,10 +957,10 @@ def kernel_of_le__Scalar(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::le_.Scalar', self, tracked)
         node = LeBackward1()
@@ -990,10 +990,10 @@ def kernel_of_logical_and_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_and_', self, tracked)
         node = LogicalAndBackward0()
@@ -1023,10 +1023,10 @@ def kernel_of_logical_or_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_or_', self, tracked)
         node = LogicalOrBackward0()
@@ -1056,10 +1056,10 @@ def kernel_of_logical_xor_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::logical_xor_', self, tracked)
         node = LogicalXorBackward0()
@@ -1089,10 +1089,10 @@ def kernel_of_lcm_(op):
             return call(below, self, other)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, other)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, other)
-        if self.dtype.category < FLOAT:
             return call(below, self, other)
         admit('aten::lcm_', self, tracked)
         node = LcmBackward0()
@@ -1263,10 +1263,10 @@ def kernel_of_lgamma_(op):
             return call(below, self)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self)
         tracked = tracks_self
         if not tracked:
-            return call(below, self)
-        if self.dtype.category < FLOAT:
             return call(below, self)
         admit('aten::lgamma_', self, tracked)
         node = LgammaBackward0()
@@ -1335,10 +1335,10 @@ def kernel_of_logit_(op):
             return call(below, self, eps)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, eps)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, eps)
-        if self.dtype.category < FLOAT:
             return call(below, self, eps)
         admit('aten::logit_', self, tracked)
         node = LogitBackward0()
@@ -1417,12 +1417,12 @@ def kernel_of_lerp__Scalar(op):
             return call(below, self, end, weight)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, end, weight)
         if end.view_of is not None: refresh(end)
         tracks_end = end.gmask & enabled
         tracked = tracks_self | tracks_end
         if not tracked:
-            return call(below, self, end, weight)
-        if self.dtype.category < FLOAT:
             return call(below, self, end, weight)
         admit('aten::lerp_.Scalar', self, tracked)
         node = LerpBackward0()
@@ -1511,14 +1511,14 @@ def kernel_of_lerp__Tensor(op):
             return call(below, self, end, weight)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, end, weight)
         if end.view_of is not None: refresh(end)
         tracks_end = end.gmask & enabled
         if weight.view_of is not None: refresh(weight)
         tracks_weight = weight.gmask & enabled
         tracked = tracks_self | tracks_end | tracks_weight
         if not tracked:
-            return call(below, self, end, weight)
-        if self.dtype.category < FLOAT:
             return call(below, self, end, weight)
         admit('aten::lerp_.Tensor', self, tracked)
         node = LerpBackward1()
@@ -1606,10 +1606,10 @@ def kernel_of_leaky_relu_(op):
             return call(below, self, negative_slope)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, negative_slope)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, negative_slope)
-        if self.dtype.category < FLOAT:
             return call(below, self, negative_slope)
         admit('aten::leaky_relu_', self, tracked)
         node = LeakyReluBackward0()
@@ -1889,10 +1889,10 @@ def kernel_of_log_normal_(op):
             return call(below, self, mean, std, generator)
         if self.view_of is not None: refresh(self)
         tracks_self = self.gmask & enabled
+        if not tracks_self and self.dtype.category < FLOAT:
+            return call(below, self, mean, std, generator)
         tracked = tracks_self
         if not tracked:
-            return call(below, self, mean, std, generator)
-        if self.dtype.category < FLOAT:
             return call(below, self, mean, std, generator)
         admit('aten::log_normal_', self, tracked)
         node = LogNormalBackward0()
