@@ -186,6 +186,22 @@ def test_saved_tensors_are_checked_and_freed(x):
     )
 
 
+def test_a_node_shows_what_forward_left_on_its_ctx(x):
+    class Times(Cube):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.factor = factor
+            ctx.save_for_backward(x)
+            return x * factor
+
+    node = Times.apply(x, 3).grad_fn
+    assert (node.factor, node.needs_input_grad, node.saved_tensors) == (3, (True, False), (x,))
+    with pytest.raises(AttributeError):
+        node.divisor
+    with pytest.raises(AttributeError):
+        node._to_save
+
+
 def test_what_was_saved_outlives_the_graph_with_its_ctx_unless_backward_freed_it(x):
     kept = []
 
@@ -242,6 +258,31 @@ def test_a_view_from_a_function_cannot_be_written(x):
     assert refused(lambda: head.mul_(2)).startswith(
         "aten::mul_.Scalar: self is a view that Head made in its own forward"
     )
+
+
+def test_views_of_a_view_from_a_function_cannot_be_written_nor_follow_a_base_that_was(x):
+    class Whole(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(3)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    y = x * 1
+    part = Whole.apply(y).view(3, 1)[:2]
+    assert autograd.grad(part.sum(), x, retain_graph=True)[0].tolist() == [2.0, 2.0, 0.0]
+    assert refused(lambda: part.mul_(2)).startswith(
+        "aten::mul_.Scalar: self is a view that Whole made in its own forward"
+    )
+    y.mul_(3)
+    for use in (part.sum, part.t_):
+        assert refused(use) == (
+            "a view that Whole made in its own forward was used after aten::mul.Scalar had written into its base, "
+            "which its gradient cannot follow\n"
+            "  to fix  write before the view is made, or clone() the view"
+        )
 
 
 # ---- operators without a rule

@@ -150,6 +150,21 @@ def test_asking_for_a_gradient_that_nobody_keeps_is_warned_of(x):
     assert z.grad is None
 
 
+def test_backward_into_a_tensor_with_a_history_retains_its_gradient_once(x):
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    total = (y * 3).sum()
+    total.backward(inputs=[x, y], retain_graph=True)
+    assert (y.grad.tolist(), x.grad.tolist()) == ([30.0] * 3, [60.0] * 3)
+    z = x * 2
+    total = z.sum()
+    total.backward(inputs=z, retain_graph=True)
+    assert z.retains_grad
+    total.backward()
+    assert z.grad.tolist() == [2.0] * 3
+
+
 def test_the_gradient_of_a_tensor_that_is_gone_is_not_kept(x):
     y = x * 2
     total = (y * y).sum()

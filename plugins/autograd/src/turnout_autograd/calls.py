@@ -14,6 +14,7 @@ from turnout.tensors import Tensor, wrap
 from turnout_autograd import errors
 from turnout_autograd.edges import GradientEdge
 from turnout_autograd.engine import ANOMALY, Wanted, sweep
+from turnout_autograd.graph import keep_gradient
 from turnout_autograd.leaves import accumulate_all, deliver, hooked
 from turnout_autograd.writes import refresh
 
@@ -31,7 +32,7 @@ def backward(
     create_graph: bool = False,
     inputs: Place | Sequence[Place] | None = None,
 ) -> None:
-    """Add to `.grad` of every leaf that `tensors` were computed from, or of `inputs` alone.
+    """Add to `.grad` of every leaf that `tensors` were computed from, or of `inputs` alone, for which `retain_grad` is called.
 
     A `GradientEdge` may stand for a tensor; an edge among `inputs` that is not a leaf's only limits what is computed.
 
@@ -57,6 +58,9 @@ def backward(
             return
         into = tuple({id(t): t for t in _tensors("backward", "input", inputs)}.values())
         _check_inputs("backward", into, 1)
+        for place in into:
+            if isinstance(place, Tensor) and place.node is not None:
+                keep_gradient(place)
         found = _limited(roots, into, retain)
         accumulate_all(_receivers(into, found))
     except Exception as error:
@@ -155,11 +159,16 @@ def _batched(
 
     given = (given,) if isinstance(given, Tensor) else tuple(given or ())
 
+    arrived: list[bool] = []
+
     def one(*vectors: Tensor) -> tuple[Any, ...]:
-        return grad(ends, into, vectors, True, create, True, allow_unused, False, materialize)
+        found = grad(ends, into, vectors, True, create, True, allow_unused, False, materialize)
+        arrived[:] = [each is not None for each in found]
+        return tuple([each for each in found if each is not None])
 
     vmap: Any = turnout.vmap
-    return tuple(vmap(one)(*given))
+    found = iter(vmap(one)(*given))
+    return tuple([next(found) if each else None for each in arrived])
 
 
 def _tensors(name: str, what: str, given: Any) -> tuple[Any, ...]:
@@ -274,10 +283,10 @@ def _limited(roots: list[tuple[Any, Tensor]], into: tuple[Any, ...], retain: boo
 
 
 def _receivers(into: tuple[Any, ...], found: list[Any]) -> list[list[Any]]:
-    """[tensor, gradient] for each tensor whose `.grad` takes one."""
+    """[leaf, gradient] for each leaf; other tensors retain theirs as it passes."""
     pairs: dict[int, list[Any]] = {}
     for place, each in zip(into, found, strict=True):
         tensor = place.target if isinstance(place, GradientEdge) else place
-        if each is not None and isinstance(tensor, Tensor):
+        if each is not None and isinstance(tensor, Tensor) and tensor.node is None:
             pairs[id(tensor)] = [tensor, each]
     return list(pairs.values())

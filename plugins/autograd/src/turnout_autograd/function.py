@@ -117,7 +117,7 @@ def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
 
 
 class FunctionNode(Node):
-    """The node of one call of a `Function`."""
+    """The node of one call of a `Function`. Attributes that forward left on its ctx can be read here too."""
 
     __slots__ = ("__weakref__", "count", "ctx", "function", "inputs", "outputs")
     several = True
@@ -134,10 +134,10 @@ class FunctionNode(Node):
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
 
-    @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What forward saved."""
-        return self.ctx.saved_tensors
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in FunctionNode.__slots__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.ctx, name)
 
     def saved(self) -> Any:
         """The same unchecked: FREED, or for each tensor None, a `Kept`, or (tensor, version)."""
@@ -190,13 +190,6 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     if len(shape) > len(to):
         return False
     return all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
-
-
-class CustomView(View):
-    """The record of a view that a `Function` made in its forward: nobody may write into it."""
-
-    __slots__ = ("maker",)
-    maker: str
 
 
 class Function:
@@ -316,9 +309,7 @@ def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
     """Mark a view as one that the function made."""
     old = value.view_of
     if old is not None:
-        view = CustomView(old.base, old.chain, value.version(), False, False)
-        view.maker = cls.__name__
-        value.view_of = view
+        value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
 
 
 def _has_examples(values: Sequence[Any]) -> bool:

@@ -145,6 +145,13 @@ def hooks_of(node: Node) -> Hooks:
     return node.extra
 
 
+def keep_gradient(tensor: Tensor) -> None:
+    """Keep the gradient that arrives at a tensor with a history in its `.grad`."""
+    edge = tensor.node
+    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
+    hooks_of(node).retained[index] = ref(tensor)
+
+
 _next_hook = count().__next__
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import ref
 
 from turnout.autograd import tracked_levels
 from turnout.keys import KEYS
@@ -20,7 +19,7 @@ from turnout_autograd.anomaly import (
 from turnout_autograd.calls import backward, grad
 from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
-from turnout_autograd.graph import Handle, Node, Output, hooks_of
+from turnout_autograd.graph import Handle, Node, Output, hooks_of, keep_gradient
 from turnout_autograd.leaves import HOOKS, POST_HOOKS, leaf_hooks
 from turnout_autograd.levels import enter, for_its_level, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
@@ -77,9 +76,8 @@ def retain_grad(tensor: Tensor) -> None:
         raise GradientError(errors.retain_untracked())
     if tracked_levels(tensor) & ~1:
         raise GradientError(errors.retain_in_level())
-    node, index = _edge(tensor)
-    if node is not None:
-        hooks_of(node).retained[index] = ref(tensor)
+    if tensor.node is not None:
+        keep_gradient(tensor)
 
 
 def retains_grad(tensor: Tensor) -> bool:
