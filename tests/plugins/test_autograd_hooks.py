@@ -350,7 +350,19 @@ def on_the_argument(x):
     return (x.sin() ** 2).sum()
 
 
-@pytest.mark.parametrize("function", [doubled, on_the_argument])
+def after_a_node(x):
+    y = x.sin()
+    y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * 2,))
+    return (y * y).sum()
+
+
+def before_a_node(x):
+    y = x.sin()
+    y.grad_fn.register_prehook(lambda outputs: (outputs[0] * 2,))
+    return (y * y).sum()
+
+
+@pytest.mark.parametrize("function", [doubled, on_the_argument, after_a_node, before_a_node])
 def test_inside_a_gradient_they_run_for_that_gradient_alone(function, x):
     first = func.grad(function)
     plain = x.detach()
@@ -364,6 +376,31 @@ def test_inside_a_gradient_they_run_for_that_gradient_alone(function, x):
         lambda a: func.jacfwd(first)(a).sum(0),
     ):
         assert outer(plain).tolist() == pytest.approx(second)
+
+
+def test_hooks_on_what_only_an_outer_gradient_tracks_run_for_that(x):
+    w = x.detach().requires_grad_()
+    seen = []
+
+    def outer(a):
+        b = a * 3
+
+        def inner(c):
+            d = w * 2
+            b.register_hook(lambda grad: seen.append("outer"))
+            b.grad_fn.register_hook(lambda *grads: seen.append("node of outer"))
+            d.register_hook(lambda grad: seen.append("imperative"))
+            d.grad_fn.register_hook(lambda *grads: seen.append("node of imperative"))
+            return (c * b * d).sum()
+
+        return func.grad(inner)(a).sum()
+
+    found = func.grad(outer)(x.detach())
+    assert seen == ["outer", "node of outer"]
+    seen.clear()
+    found.sum().backward()
+    assert seen == ["imperative", "node of imperative"]
+    assert w.grad.tolist() == [6.0, 6.0, 6.0]
 
 
 def test_imperative_gradients_inside_of_a_transform_run_them_as_its_own_gradient_does(x):
