@@ -85,20 +85,6 @@ class RetypedStorage(Storage):
         self._memory.views = value
 
 
-class PartStorage(Storage):
-    """A storage's memory with a version counter of its own, for tensors that are no views of it (`unsafe_split`)."""
-
-    __slots__ = ("_memory",)
-
-    def __init__(self, shared: Storage) -> None:
-        super().__init__(shared.array, CLOCK.epoch)
-        self._memory = shared.memory
-
-    @property
-    def memory(self) -> Storage:
-        return self._memory
-
-
 class View:
     """How a differentiable view came to be.
 

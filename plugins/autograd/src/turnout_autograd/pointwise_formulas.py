@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from math import log1p, pi, sqrt
 from typing import Any
 
-from turnout.dtypes import COMPLEX
+from turnout.dtypes import COMPLEX, bool_
 from turnout.generated import operators as aten
 from turnout.tensors import Tensor
 from turnout_autograd.formulas import conj, where
@@ -34,24 +35,27 @@ def over_square(part: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """For a number as exponent; 0 for exponent 0, also where self is 0."""
-    return aten.zeros_like(grad) if exponent == 0 else grad * (conj(self).pow(exponent - 1) * conj(exponent))
+    return aten.zeros_like(grad) if exponent == 0 else grad * conj(self.pow(exponent - 1) * exponent)
 
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
     """0 where the exponent is 0, also where self is."""
+    exponent = exponent.to(dtype=self.dtype) if exponent.dtype is bool_ else exponent
     return grad * _masked(conj(exponent * self.pow(exponent - 1)), exponent == 0)
 
 
 def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     """result * log(self); 0 where self is 0 and the exponent is not negative, the limit from above."""
     zero = (self == 0).logical_and(aten.real(exponent) >= 0)
-    return grad * _masked(conj(result) * conj(self).log(), zero)
+    return grad * _masked(conj(result * self.to(dtype=result.dtype).log()), zero)
 
 
 def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """The same for a number as base."""
     if self == 0:
         return grad * where(aten.real(exponent) >= 0, 0, conj(result) * float("-inf"))
+    if isinstance(self, complex) or result.is_complex():
+        return grad * conj(result * cmath.log(self))
     if self < 0:
         return grad * (conj(result) * float("nan"))
     return grad * (conj(result) * scalar_log(self))
@@ -119,11 +123,9 @@ def acosh_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 
 def sinc_grad(grad: Tensor, self: Tensor) -> Tensor:
-    """(pi x cos(pi x) - sin(pi x)) / (pi x^2); 0 at 0."""
-    angle = self * pi
+    """(cos(pi x) - sinc(x)) / x, where no square of a small x becomes 0; 0 at 0."""
     zero = self == 0
-    below = where(zero, 1, angle * self)
-    return _masked(grad * conj((angle * angle.cos() - angle.sin()) / below), zero)
+    return grad * _masked(conj(((self * pi).cos() - self.sinc()) / where(zero, 1, self)), zero)
 
 
 def copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -136,11 +138,11 @@ def ldexp_of(exponent: Tensor) -> Tensor:
     return aten.pow__Scalar(2.0, exponent)
 
 
-def xlogy_grad(grad: Tensor, self: Tensor, log: Any) -> Tensor:
-    """log(y), or log(1 + y); 0 where self is 0, but for a log that is NaN."""
-    if not isinstance(log, Tensor):
-        return grad * _masked(grad.new_full(self.shape, log), self == 0)
-    return grad * _masked(log, (self == 0).logical_and(log <= INF))
+def xlogy_grad(grad: Tensor, self: Tensor, log: Any, outside: Any) -> Tensor:
+    """log(y), or log(1 + y); 0 where self is 0 and y is `outside` of what has a finite logarithm."""
+    if isinstance(log, Tensor):
+        return grad * _masked(log, (self == 0).logical_and(outside))
+    return grad * (_masked(grad.new_full(self.shape, log), self == 0) if outside else log)
 
 
 def log1p_of(x: Any) -> float:

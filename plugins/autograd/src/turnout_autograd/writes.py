@@ -333,8 +333,10 @@ _ALWAYS = KEYS.bit("Autograd") | KEYS.bit("AutogradOther") | KEYS.bit("ADInplace
 
 
 def current_node(tensor: Tensor) -> Any:
-    """The node that made a tensor, refreshed where it is a view; None for leaves and untracked tensors."""
+    """The node that made a tensor, refreshed where it is a view; None for leaves, inputs of levels that run, and untracked."""
     if tensor.view_of is not None:
         refresh(tensor)
     node = tensor.node
+    if node.__class__ is InputNode and node.bit & GRAD.get()[1]:
+        return None
     return node.node if node.__class__ is Output else node

@@ -145,7 +145,7 @@ def elu_backward(
         below = aten.mul__Scalar(aten.add__Scalar(x, alpha * scale), input_scale)
     else:
         below = aten.mul__Scalar(aten.exp(aten.mul__Scalar(x, input_scale)), input_scale * alpha * scale)
-    slope = aten.where__ScalarOther(aten.le__Scalar(x, 0), below, scale)
+    slope = aten.where__ScalarSelf(aten.gt__Scalar(x, 0), scale, below)
     made: Tensor = aten.mul__Tensor(grad_output, slope)
     return made
 

@@ -51,10 +51,7 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
         raise ShapeError(f"smooth_l1_loss: beta must not be negative, got {beta}")
     if beta == 0:
         return l1_loss(self, target, reduction)
-    difference = aten.sub__Tensor(self, target)
-    size = aten.abs(difference)
-    near = aten.mul__Scalar(aten.mul__Tensor(difference, difference), 0.5 / beta)
-    return reduced(aten.where__self(aten.lt__Scalar(size, beta), near, aten.sub__Scalar(size, 0.5 * beta)), reduction)
+    return reduced(aten.div__Scalar(_bent(self, target, beta), beta), reduction)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
@@ -62,11 +59,15 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
     check_reduction("huber_loss", reduction)
     if delta <= 0:
         raise ShapeError(f"huber_loss: delta must be positive, got {delta}")
-    difference = aten.sub__Tensor(self, target)
-    size = aten.abs(difference)
-    near = aten.mul__Scalar(aten.mul__Tensor(difference, difference), 0.5)
-    far = aten.mul__Scalar(aten.sub__Scalar(size, 0.5 * delta), delta)
-    return reduced(aten.where__self(aten.le__Scalar(size, delta), near, far), reduction)
+    return reduced(_bent(self, target, delta), reduction)
+
+
+def _bent(self: Tensor, target: Tensor, limit: float) -> Tensor:
+    """d^2 / 2 for differences up to the limit, then limit (d - limit / 2), with no square of a large difference."""
+    size = aten.abs(aten.sub__Tensor(self, target))
+    near = aten.clamp(size, None, limit)
+    made: Tensor = aten.mul__Tensor(near, aten.sub__Tensor(size, near, alpha=0.5))
+    return made
 
 
 # ---- likelihoods
