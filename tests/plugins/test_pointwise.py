@@ -211,6 +211,8 @@ def test_derivatives_along_tangents_are_the_gradients_where_there_are_none():
     for options, slopes in (({}, [NAN, 4.0, NAN]), ({"eps": 0.1}, [0.0, 4.0, 0.0])):
         found = turnout.func.jvp(lambda x, o=options: turnout.logit(x, **o), (x,), (turnout.ones(3),))[1]
         assert found.tolist() == pytest.approx(slopes, nan_ok=True)
+    ends = turnout.tensor([INF, 1.5, -INF])
+    assert turnout.func.jvp(F.hardswish, (ends,), (turnout.ones(3),))[1].tolist() == [1.0, 1.0, 0.0]
 
 
 def test_lgamma_is_infinite_at_both_infinities():
