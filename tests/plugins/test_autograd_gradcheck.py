@@ -156,6 +156,14 @@ def test_derivatives_along_tangents_are_compared_on_demand(x, y):
     assert x.tolist() == [1.0, 2.0]
 
 
+def test_an_input_without_influence_has_no_gradient_inside_vmap_either(x, y):
+    seeds = turnout.eye(2, dtype=turnout.float64)
+    rows, none = autograd.grad(x * 3, [x, y], seeds, is_grads_batched=True, allow_unused=True, retain_graph=True)
+    assert (rows.tolist(), none) == ([[3.0, 0.0], [0.0, 3.0]], None)
+    assert autograd.grad(x * 3, y, seeds, is_grads_batched=True, allow_unused=True) == (None,)
+    assert autograd.gradcheck(lambda a, b: a * 3, (x, y), check_batched_grad=True)
+
+
 def test_output_gradients_may_be_given_and_spread_in_memory(x):
     assert autograd.gradgradcheck(turnout.exp, x, turnout.ones(2, dtype=turnout.float64))
     assert autograd.gradgradcheck(turnout.exp, x, gen_non_contig_grad_outputs=True)
@@ -183,6 +191,14 @@ def test_what_they_refuse(x):
     single = turnout.ones(2).requires_grad_()
     with pytest.warns(UserWarning, match="^gradcheck: input 0 is float32; differences need float64 to mean something$"):
         autograd.gradcheck(lambda a: a * 2, single, raise_exception=False)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_a_graph_that_was_recorded_before_can_still_be_used(x, fast):
+    y = (x * x).sum()
+    assert autograd.gradcheck(turnout.exp, x, fast_mode=fast)
+    y.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
 
 
 def test_what_the_function_raises_is_raised_and_its_inputs_are_restored(x):

@@ -59,6 +59,50 @@ def test_the_gradient_of_a_determinant_of_rank_two_less_is_zero() -> None:
     assert float(x.grad.abs().max()) < 1e-12
 
 
+@pytest.mark.parametrize("triangle", ["L", "U"])
+@pytest.mark.parametrize("dtype", [turnout.float64, turnout.complex128], ids=["real", "complex"])
+def test_the_gradient_of_eigenvectors_is_hermitian_whatever_triangle_was_read(
+    triangle: str, dtype: turnout.DType
+) -> None:
+    x = turnout.tensor(M, dtype=dtype).requires_grad_()
+    values, vectors = turnout.linalg.eigh(x, triangle)
+    (values.sum() + (vectors.abs() * turnout.arange(9.0, dtype=turnout.float64).reshape(3, 3)).sum()).backward()
+    assert turnout.allclose(x.grad, x.grad.mH)
+
+
+VECTORS: dict[str, Callable[[Any], Any]] = {
+    "eig": lambda x: turnout.linalg.eig(x)[1],
+    "eigh": lambda x: turnout.linalg.eigh(x)[1],
+    "svd": lambda x: turnout.linalg.svd(x)[0],
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_what_depends_on_the_phases_of_complex_vectors_has_no_gradient(name: str) -> None:
+    def phase(x: Any) -> Any:
+        return VECTORS[name](x).sum().imag
+
+    x = (turnout.tensor(M) * (1 + 0.5j) + turnout.tensor(M).t()).requires_grad_()
+    with pytest.raises(GradientError) as error:
+        phase(x).backward()
+    assert str(error.value) == (
+        f"linalg.{name}: the result depends on the phases of the complex vectors, which are not determined, "
+        "and so has no gradient\n"
+        "  to fix  compute it from what no phase changes, such as abs() of the vectors or V @ V.mH"
+    )
+    with pytest.raises(GradientError):
+        turnout.vmap(turnout.func.grad(phase))(x.detach()[None])
+    seeds = turnout.ones(2)
+    assert autograd.grad(VECTORS[name](x).abs().sum(), x, seeds, is_grads_batched=True)[0].shape == (2, 3, 3)
+
+
+def test_one_phase_that_two_factors_share_changes_nothing() -> None:
+    x = (turnout.tensor(M) * (1 + 0.5j)).requires_grad_()
+    u, _, vh = turnout.linalg.svd(x)
+    (u @ vh).sum().imag.backward()
+    assert x.grad is not None
+
+
 def test_qr_without_q_has_no_gradient() -> None:
     x = turnout.tensor(M, requires_grad=True)
     with pytest.raises(GradientError) as error:

@@ -388,6 +388,29 @@ def test_out_and_resize_are_refused(x):
     )
 
 
+@pytest.mark.parametrize(
+    ("shape", "wrap", "places"),
+    [((2, 3), True, [0, 4]), ((3, 2), False, [0, 3]), ((5, 2), True, [0, 3, 6, 9]), ((2, 2, 2), False, [0, 7])],
+)
+def test_a_diagonal_that_is_filled_has_no_gradient_there(shape, wrap, places):
+    leaf = turnout.ones(shape, requires_grad=True)
+    y = leaf * 2
+    assert y.fill_diagonal_(5.0, wrap) is y
+    assert y.flatten().tolist() == [5.0 if i in places else 2.0 for i in range(y.numel())]
+    y.sum().backward()
+    assert leaf.grad.flatten().tolist() == [0.0 if i in places else 2.0 for i in range(y.numel())]
+
+
+def test_out_is_for_what_has_no_gradient_too(x):
+    mask = turnout.empty(3, dtype=turnout.bool)
+    assert turnout.gt(x, 1.5, out=mask) is mask
+    assert turnout.argmax(x, 0, out=turnout.empty((), dtype=turnout.int64)).item() == 2
+    assert "'out' requires a gradient" in refused(lambda: turnout.gt(x, 1.5, out=x * 1))
+    assert "'self' requires a gradient" in refused(
+        lambda: turnout.sort(x, out=(turnout.empty(3), turnout.empty(3, dtype=turnout.int64)))
+    )
+
+
 def test_what_has_no_gradient_passes_by(x):
     assert not (x > 1).requires_grad
     assert not turnout.zeros_like(x).requires_grad

@@ -47,6 +47,19 @@ def test_the_users_own_numpy_still_warns() -> None:
     assert "RuntimeWarning: divide by zero" in run(code)
 
 
+def test_an_imaginary_part_is_not_cut_off_in_silence() -> None:
+    code = """
+import turnout
+x = turnout.ones(2)
+for call in (lambda: turnout.add(x, x, alpha=1j), lambda: turnout.lerp(x, x, 1j), lambda: turnout.threshold(x, 0, 1j)):
+    try:
+        raise AssertionError(call())
+    except turnout.errors.DTypeError:
+        pass
+"""
+    assert run(code) == ""
+
+
 def test_deactivation_takes_the_warnings_filter_back() -> None:
     code = (
         "import turnout, warnings; from turnout import plugins\n"

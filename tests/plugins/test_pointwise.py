@@ -11,6 +11,8 @@ from turnout.errors import AliasError, ArgumentError, DTypeError, ShapeError
 from turnout.nn import functional as F
 
 X = turnout.tensor([1.5, -0.5, 2.0])
+X64 = X.double()
+Z = turnout.tensor([0.5 + 1j, -1 - 0.5j, 0.25 - 2j], dtype=turnout.complex128)
 WHOLE = turnout.tensor([1, 2])
 
 
@@ -217,6 +219,22 @@ def test_derivatives_along_tangents_are_the_gradients_where_there_are_none():
 
 def test_lgamma_is_infinite_at_both_infinities():
     assert turnout.lgamma(turnout.tensor([-INF, INF, 3.0])).tolist() == pytest.approx([INF, INF, LOG_2])
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent"),
+    [(X64, 0.5 + 1j), (X64, Z), (-1.5, Z), (1j, X64), (2 - 1j, X64)],
+    ids=["real, number", "real, tensor", "negative number, tensor", "1j, real", "number, real"],
+)
+def test_powers_of_real_and_complex_numbers_have_the_gradients_of_complex_powers(base, exponent):
+    leaves = [v.clone().requires_grad_() for v in (base, exponent) if isinstance(v, turnout.Tensor)]
+
+    def power(*values):
+        left = list(values)
+        return turnout.pow(*[left.pop(0) if isinstance(v, turnout.Tensor) else v for v in (base, exponent)])
+
+    assert turnout.autograd.gradcheck(power, leaves)
+    assert turnout.autograd.gradgradcheck(power, leaves)
 
 
 def test_an_output_that_overlaps_itself_is_refused():

@@ -73,11 +73,16 @@ def tracked_levels(tensor: Tensor) -> int:
 
 
 def grad_fn(tensor: Tensor) -> Any:
-    """The tape's node that made a tensor; for a view whose base was written since, the node of its new value."""
+    """The tape's node that made a tensor; for a view whose base was written since, the node of its new value.
+
+    None for leaves, for what nothing tracks now, and inside of a functional transform for what it differentiates by.
+    """
     from turnout.registry import REGISTRY
 
     service = REGISTRY.services.get("Autograd")
-    return tensor.node if service is None or not tensor.keys & TRACKED else service.current_node(tensor)
+    if service is None:
+        return tensor.node
+    return service.current_node(tensor) if tracked_levels(tensor) else None
 
 
 _GENERATOR = 0x20  # CO_GENERATOR, without the import of inspect
@@ -230,8 +235,8 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether imperative autograd records now."""
-    return bool(GRAD.get()[0] & 1)
+    """Whether anything is recorded now: imperative autograd, or inside of a functional transform that transform at least."""
+    return GRAD.get()[0] != 0
 
 
 def is_inference_mode_enabled() -> bool:

@@ -860,6 +860,7 @@ GROUPS = (
     ('aten::to.other', None, None, None),
     ('aten::fill.Scalar', 'aten::fill_.Scalar', None, 'aten::fill.Scalar_out'),
     ('aten::fill.Tensor', 'aten::fill_.Tensor', None, 'aten::fill.Tensor_out'),
+    (None, 'aten::fill_diagonal_', None, None),
     ('aten::zero', 'aten::zero_', None, 'aten::zero.out'),
     (None, 'aten::resize_', None, None),
     ('aten::masked_fill.Scalar', 'aten::masked_fill_.Scalar', None, 'aten::masked_fill.Scalar_out'),

@@ -168,6 +168,7 @@ NAMES = (
     'expm1_',
     'exponential_',
     'fill_',
+    'fill_diagonal_',
     'fix',
     'fix_',
     'flatten',

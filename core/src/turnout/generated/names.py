@@ -328,6 +328,7 @@ OPERATORS = {
     'fft_rfftn': ('', 'out'),
     'fill': ('Scalar', 'Tensor', 'Scalar_out', 'Tensor_out'),
     'fill_': ('Scalar', 'Tensor'),
+    'fill_diagonal_': ('',),
     'fix': ('', 'out'),
     'fix_': ('',),
     'flatten': ('using_ints',),

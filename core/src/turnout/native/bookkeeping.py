@@ -152,7 +152,8 @@ def _recording_turn(op: Operator) -> Callable[..., Any]:
         self.bump_version()
         old = self.view_of
         if old is not None:
-            self.view_of = View(old.base, (*old.chain, (functional, args, None)), old.seen, old.multi, old.no_grad)
+            chain = (*old.chain, (functional, args, None))
+            self.view_of = View(old.base, chain, old.seen, old.multi, old.no_grad, old.maker)
         else:
             before = (shape, strides, None if offset == self.storage_offset() else offset)
             for view in self.live_views():
@@ -186,7 +187,7 @@ def _attach(made: Tensor, viewed: Tensor, op: Operator, rest: tuple[Any, ...], i
         base, chain = old.base, (*old.chain, link)
         multi = multi or old.multi
         no_grad = no_grad or old.no_grad
-    made.view_of = View(base, chain, storage.ver, multi, no_grad)
+    made.view_of = View(base, chain, storage.ver, multi, no_grad, "" if old is None else old.maker)
     if len(storage.views) >= _PRUNE_AT:
         storage.views = [r for r in storage.views if r() is not None]
     storage.views.append(ref(made))

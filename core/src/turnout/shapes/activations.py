@@ -5,7 +5,7 @@ from __future__ import annotations
 from turnout.dtypes import BOOL, COMPLEX, INT
 from turnout.errors import ArgumentError, DTypeError, ShapeError
 from turnout.shapes.extents import broadcast, layout, wrap_dim
-from turnout.shapes.pointwise import one_tensor, refuse
+from turnout.shapes.pointwise import one_tensor, refuse, refuse_complex
 from turnout.shapes.promotion import result_type
 from turnout.shapes.specs import Out, Result
 from turnout.tensors import Tensor
@@ -46,6 +46,7 @@ def hardtanh(self: Tensor, min_val: Any = -1, max_val: Any = 1) -> Out | Result:
     """Real tensors; min_val may not lie above max_val."""
     dtype = self.dtype
     refuse(dtype, "hardtanh", BOOL, COMPLEX)
+    refuse_complex(dtype, "hardtanh", min_val, max_val)
     if not dtype.is_signed and (min_val < 0 or max_val < 0):
         raise DTypeError(f"hardtanh: {dtype.name} has no negative limits, got {min_val} and {max_val}")
     if min_val > max_val:
@@ -57,6 +58,7 @@ def softshrink(self: Tensor, lambd: Any = 0.5) -> Out | Result:
     """Floating point only; lambd is not negative."""
     dtype = self.dtype
     refuse(dtype, "softshrink", BOOL, INT, COMPLEX)
+    refuse_complex(dtype, "softshrink", lambd)
     if lambd < 0:
         raise ArgumentError(f"softshrink: lambd must not be negative, got {lambd}")
     return one_tensor(self, dtype, dtype)
@@ -66,6 +68,7 @@ def threshold(self: Tensor, threshold: Any, value: Any) -> Out | Result:
     """Real tensors."""
     dtype = self.dtype
     refuse(dtype, "threshold", BOOL, COMPLEX)
+    refuse_complex(dtype, "threshold", threshold, value)
     return one_tensor(self, dtype, dtype)
 
 

@@ -10,7 +10,7 @@ from turnout.dtypes import DType, bool_, int8, int16, int32, int64, uint8
 from turnout.errors import DimError, DTypeError, ShapeError
 from turnout.registry import find_operator
 from turnout.shapes.extents import broadcast, expands_to, layout, wrap_dim
-from turnout.shapes.pointwise import check_alpha
+from turnout.shapes.pointwise import check_alpha, refuse_complex
 from turnout.shapes.promotion import result_type
 from turnout.shapes.specs import Out, Result
 
@@ -156,6 +156,7 @@ def scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Out:
 def scatter_value(self: Tensor, dim: int, index: Tensor, value: Any) -> Out:
     """The same with a number."""
     check_along("scatter", self, dim, index)
+    refuse_complex(self.dtype, "scatter", value)
     return Out(self.array.shape, self.dtype, exact=True)
 
 

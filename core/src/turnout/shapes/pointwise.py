@@ -35,6 +35,13 @@ def refuse(dtype: DType, name: str, *categories: int) -> None:
         raise DTypeError(f"{name} is not defined for {dtype.name} tensors")
 
 
+def refuse_complex(dtype: DType, name: str, *numbers: Any) -> None:
+    """Raise DTypeError for a complex number among those that enter a result of a real dtype."""
+    for number in numbers:
+        if isinstance(number, complex) and dtype.category != COMPLEX:
+            raise DTypeError(f"{name}: a complex number cannot be written into a {dtype.name} tensor")
+
+
 def keep_dtype(self: Tensor) -> Out | Result:
     """Rounding: integers are themselves, bool and complex are refused."""
     dtype = self.dtype
@@ -87,6 +94,7 @@ def floating_only(name: str) -> Callable[..., Out | Result]:
     def shape(self: Tensor, *rest: Any) -> Out | Result:
         dtype = self.dtype
         refuse(dtype, name, BOOL, INT, COMPLEX)
+        refuse_complex(dtype, name, *rest)
         return one_tensor(self, dtype, dtype)
 
     return shape
@@ -373,6 +381,7 @@ def lerp(self: Tensor, end: Tensor, weight: Any) -> Out:
         if isinstance(value, Tensor) and value.dtype is not dtype:
             raise DTypeError(f"lerp: self and {name} must have one dtype, got {dtype.name} and {value.dtype.name}")
     refuse(dtype, "lerp", BOOL, INT)
+    refuse_complex(dtype, "lerp", weight)
     tensors = [value for value in (self, end, weight) if isinstance(value, Tensor)]
     shape = broadcast_all([t.array.shape for t in tensors])
     return Out(shape, dtype, layout(shape, *tensors))

@@ -114,7 +114,12 @@ def not_implemented_warned(name: str) -> str:
     )
 
 
-def no_graph() -> str:
+def no_graph(functional: bool) -> str:
+    if functional:
+        return (
+            "backward: only a functional transform that is running tracks the tensor, so there is no leaf whose .grad to add to\n"
+            "  to fix  use turnout.func.grad or vjp inside of the transformed function"
+        )
     return (
         "backward: the tensor does not require a gradient and was not computed from one that does\n"
         "  to fix  requires_grad=True on an input; nothing is recorded under turnout.no_grad()"
@@ -252,6 +257,13 @@ def retain_untracked() -> str:
     return "retain_grad: the tensor does not require a gradient"
 
 
+def retain_in_level() -> str:
+    return (
+        "retain_grad: a functional transform that is running tracks this tensor, and its gradients go to no .grad\n"
+        "  to fix  see the gradient by register_hook, or differentiate with respect to the tensor"
+    )
+
+
 def post_hook_not_leaf() -> str:
     return "register_post_accumulate_grad_hook: only leaves accumulate; use register_hook"
 
@@ -306,6 +318,13 @@ def function_flag(method: str, value: Any) -> str:
 
 def function_both(name: str) -> str:
     return f"{name}: defines both backward and vjp, which are two names for one thing"
+
+
+def function_keyword(name: str, argument: str) -> str:
+    return (
+        f"{name}: forward takes '{argument}' by keyword alone, and it is a tensor that requires a gradient or is inside vmap: "
+        "only positional arguments have gradients and batches\n  to fix  take it without the '*' in front"
+    )
 
 
 def function_two_rules(name: str) -> str:
@@ -391,6 +410,10 @@ def no_primals(name: str) -> str:
     return f"{name}: primals hold no tensor"
 
 
+def chunk(name: str, size: Any) -> str:
+    return f"{name}: chunk_size must be a positive int or None, got {size!r}"
+
+
 def independent(name: str) -> str:
     return f"{name}: with strict=True every result must depend on the primals; one does not"
 
@@ -421,6 +444,10 @@ def other_structure(name: str, what: str) -> str:
 
 def other_shape(name: str, what: str, index: int, given: Tensor, wanted: Tensor) -> str:
     return f"{name}: {what} {index} has shape {list(given.shape)}, it belongs to a tensor {tensor_text(wanted)}"
+
+
+def other_kind(name: str, place: str, given: Tensor, wanted: Tensor) -> str:
+    return f"{name}: {place} is {given.dtype.name}, it belongs to a real tensor, {tensor_text(wanted)}"
 
 
 def not_tuples(name: str) -> str:

@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Any
 from weakref import ref
 
+from turnout import trees
 from turnout.dtypes import COMPLEX, FLOAT, DType
 from turnout.errors import CallError, DTypeError, ShapeError
 from turnout.keys import KEYS
@@ -116,7 +117,7 @@ def _unpack(node: Node, i: int, saved: Any) -> Tensor | None:
 
 
 class FunctionNode(Node):
-    """The node of one call of a `Function`."""
+    """The node of one call of a `Function`. Attributes that forward left on its ctx can be read here too."""
 
     __slots__ = ("__weakref__", "count", "ctx", "function", "inputs", "outputs")
     several = True
@@ -133,10 +134,10 @@ class FunctionNode(Node):
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
 
-    @property
-    def saved_tensors(self) -> tuple[Tensor | None, ...]:
-        """What forward saved."""
-        return self.ctx.saved_tensors
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in FunctionNode.__slots__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.ctx, name)
 
     def saved(self) -> Any:
         """The same unchecked: FREED, or for each tensor None, a `Kept`, or (tensor, version)."""
@@ -191,13 +192,6 @@ def _expands(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
     return all(n in (1, m) for n, m in zip(reversed(shape), reversed(to), strict=False))
 
 
-class CustomView(View):
-    """The record of a view that a `Function` made in its forward: nobody may write into it."""
-
-    __slots__ = ("maker",)
-    maker: str
-
-
 class Function:
     """Derive, define `forward` and `backward` (and `setup_context`) as static methods, call `apply`.
 
@@ -206,6 +200,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _signature: tuple[Any, int]  # of forward, and how many places it has for positional arguments; of this very class
     shown_as = ""  # what messages call it, where it stands for an operator
 
     @staticmethod
@@ -240,9 +235,16 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward, recorded as one node where a tensor among the arguments is tracked."""
+        """Run forward, recorded as one node where a tensor among the arguments is tracked.
+
+        Arguments that are given by keyword count as the positional ones that they are in forward's signature; with
+        `setup_context` those that are left out count with their defaults. Raises CallError for a tracked tensor that forward
+        takes by keyword alone, TypeError where the arguments do not fit.
+        """
         enabled, allowed = GRAD.get()
-        if LEVELS.get() and any(isinstance(a, Tensor) and a.keys & _BATCHED for a in args):
+        if kwargs or cls.setup_context is not Function.setup_context:
+            args, kwargs = _positional(cls, args, kwargs)
+        if LEVELS.get() and _has_examples(args if cls.vmap is Function.vmap else trees.flatten(args)[0]):
             from turnout_autograd import examples
 
             return examples.apply(cls, args, kwargs)
@@ -307,9 +309,33 @@ def _hide_from_writes(cls: type[Function], value: Tensor) -> None:
     """Mark a view as one that the function made."""
     old = value.view_of
     if old is not None:
-        view = CustomView(old.base, old.chain, value.version(), False, False)
-        view.maker = cls.__name__
-        value.view_of = view
+        value.view_of = View(old.base, old.chain, value.version(), False, False, cls.__name__)
+
+
+def _has_examples(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, Tensor) and v.keys & _BATCHED for v in values)
+
+
+def _positional(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments by position as far as forward's signature has places for them, and the rest by name."""
+    newer = cls.setup_context is not Function.setup_context
+    found = cls.__dict__.get("_signature")
+    if found is None:
+        import inspect
+
+        signature = inspect.signature(cls.forward)
+        kinds = [p.kind for p in signature.parameters.values()]
+        found = cls._signature = signature, sum(k <= inspect.Parameter.POSITIONAL_OR_KEYWORD for k in kinds)
+    signature, places = found
+    if not kwargs and len(args) >= places:
+        return args, kwargs
+    bound = signature.bind(*args, **kwargs) if newer else signature.bind(None, *args, **kwargs)
+    if newer:
+        bound.apply_defaults()
+    for name, value in bound.kwargs.items():
+        if isinstance(value, Tensor) and (value.requires_grad or value.keys & _BATCHED):
+            raise CallError(errors.function_keyword(cls.__name__, name))
+    return bound.args[0 if newer else 1 :], bound.kwargs
 
 
 def _attach_outputs(

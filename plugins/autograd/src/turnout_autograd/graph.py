@@ -102,7 +102,7 @@ class Node:
         return found[0] if len(found) == 1 else found
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
+        return f"<{self.name()}>"
 
 
 class Output:
@@ -134,6 +134,13 @@ def hooks_of(node: Node) -> Hooks:
     if node.extra is None:
         node.extra = Hooks()
     return node.extra
+
+
+def keep_gradient(tensor: Tensor) -> None:
+    """Keep the gradient that arrives at a tensor with a history in its `.grad`."""
+    edge = tensor.node
+    node, index = (edge.node, edge.index) if isinstance(edge, Output) else (edge, 0)
+    hooks_of(node).retained[index] = ref(tensor)
 
 
 _next_hook = count().__next__

@@ -78,22 +78,32 @@ def _has_tensors(op: Operator) -> bool:
 
 
 def out_variant(op: Operator) -> Callable[..., Any]:
-    """Refuses tracked arguments where gradients are recorded, else passes on."""
-    arguments = op.schema.arguments
+    """Refuses tracked arguments where gradients are recorded, else passes on; of what has no gradient, tracked outputs alone."""
+    constant = _is_constant(op)
+    checked = [(i, a.name) for i, a in enumerate(op.schema.arguments) if a.is_write or not constant]
 
     def refuse_out(ks: int, *args: Any) -> Any:
         enabled = GRAD.get()[0]
         if enabled:
-            for argument, value in zip(arguments, args, strict=True):
-                for tensor in tensors_in((value,)):
+            for i, name in checked:
+                for tensor in tensors_in((args[i],)):
                     _refresh(tensor)
                     if tensor.gmask & enabled:
-                        raise errors.GradientError(errors.out_given(op.qualified_name, argument.name))
+                        raise errors.GradientError(errors.out_given(op.qualified_name, name))
         below = ks & BELOW
         return op.lookup(below)(below, *args)
 
     refuse_out.__qualname__ = f"autograd of {op.qualified_name}"
     return refuse_out
+
+
+def _is_constant(op: Operator) -> bool:
+    """Whether the functional operator of an out variant is one whose results never require a gradient."""
+    signature = op.schema.signature()
+    return any(
+        other.schema.kind == "functional" and other.schema.signature() == signature and standard(other) is FALLTHROUGH
+        for other in op.registry.packet(op.namespace, op.name) or ()
+    )
 
 
 def resize(op: Operator) -> Callable[..., Any]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import Any
 
 from turnout.generated import operators as aten
+from turnout.state import exclude, peel
 from turnout.tensors import Tensor
 from turnout_autograd.errors import GradientError
 from turnout_autograd.formulas import Ints, conj, is_recorded, products_of_others, turned
 
 Geometry = tuple[Ints, Ints, int]
+_PHASE = 0.01  # what a gradient along a phase may be from rounding; PyTorch's bound
 
 
 def _by_columns(geometry: Geometry) -> bool:
@@ -261,7 +263,7 @@ def lstsq_grad(grads: Any, A: Tensor, b: Tensor, solution: Tensor, mask: Any) ->
 
 
 def eigh_grad(grads: Any, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor) -> Tensor:
-    """V (diag(gL) + (V^H gV)[i, j] / (L[j] - L[i])) V^H."""
+    """V (diag(gL) + S(V^H gV)[i, j] / 2 / (L[j] - L[i])) V^H, where S(X) is X - X^H: Hermitian, whatever triangle was read."""
     if vectors.ndim != A.ndim:
         grads = (grads[0], None)
         values, vectors = aten._linalg_eigh(A, UPLO, True)
@@ -270,7 +272,9 @@ def eigh_grad(grads: Any, A: Tensor, UPLO: str, values: Tensor, vectors: Tensor)
         return A.new_zeros(A.shape)
     if grads[1] is None:
         return (vectors * grads[0].to(A.dtype).unsqueeze(-2)).matmul(turned)
-    inner = _off_diagonal(_divided(turned.matmul(grads[1]), values, A.dtype))
+    turn = _skew(turned.matmul(grads[1])) / 2
+    _check_phases("linalg.eigh", turn.diagonal(0, -2, -1))
+    inner = _off_diagonal(_divided(turn, values, A.dtype))
     if grads[0] is not None:
         inner = inner + _diag(grads[0].to(A.dtype))
     return vectors.matmul(inner).matmul(turned)
@@ -282,7 +286,10 @@ def eig_grad(grads: Any, values: Tensor, vectors: Tensor, is_complex: bool) -> T
     inner: Any = None
     if grads[1] is not None:
         found = turned.matmul(grads[1])
-        lengths = aten.real(found.diagonal(0, -2, -1)).to(found.dtype)
+        along = found.diagonal(0, -2, -1)
+        # differs from torch: to a real eigenvalue of a real matrix belongs a real vector, which has no phase.
+        _check_phases("linalg.eig", along if is_complex else along * (aten.imag(values) != 0))
+        lengths = aten.real(along).to(found.dtype)
         found = found - turned.matmul(vectors * lengths.unsqueeze(-2))
         inner = _off_diagonal(_divided(found, conj(values), found.dtype))
     if grads[0] is not None:
@@ -313,13 +320,16 @@ def svd_grad(grads: Any, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
             return A.new_zeros(A.shape)
         return (U * gS.to(dtype).unsqueeze(-2)).matmul(Vh)
     inner: Any = 0
-    turn = None
+    turn: Any = None
+    other: Any = None
     if gU is not None:
         turn = _skew(adjoint(U).matmul(gU))
         inner = turn * weights.unsqueeze(-2)
     if gVh is not None:
         other = _skew(Vh.matmul(adjoint(gVh)))
         inner = inner + weights.unsqueeze(-1) * other
+    both = other if turn is None else turn if other is None else turn + other
+    _check_phases("linalg.svd", both.diagonal(0, -2, -1) / 2)
     inner = _off_diagonal(_divided(inner, S * S, dtype))
     if gS is not None:
         inner = inner + _diag(gS.to(dtype))
@@ -337,6 +347,22 @@ def svd_grad(grads: Any, A: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
 
 def _skew(x: Tensor) -> Tensor:
     return x - adjoint(x)
+
+
+def _check_phases(name: str, along: Tensor) -> None:
+    """Raise GradientError for a loss that depends on the phases of complex vectors; `along` is the diagonal of V^H gV.
+
+    Inside vmap and on a device without values nobody can tell.
+    """
+    if not along.is_complex() or along.is_meta or peel(along)[1]:
+        return
+    with exclude("Tracer"):  # a question, and no part of the gradient
+        if not bool((aten.imag(along).abs() > _PHASE).any()):
+            return
+    raise GradientError(
+        f"{name}: the result depends on the phases of the complex vectors, which are not determined, and so has no gradient\n"
+        "  to fix  compute it from what no phase changes, such as abs() of the vectors or V @ V.mH"
+    )
 
 
 def qr_grad(grads: Any, Q: Tensor, R: Tensor, mode: str, shape: Ints) -> Tensor:

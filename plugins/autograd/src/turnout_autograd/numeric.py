@@ -11,6 +11,7 @@ from typing import Any
 import turnout
 from turnout.dtypes import FLOAT, float64
 from turnout.errors import ArgumentError
+from turnout.state import below_adinplaceorview
 from turnout.tensors import Tensor
 from turnout_autograd.calls import grad
 from turnout_autograd.engine import recording
@@ -270,12 +271,12 @@ class _Check:
         """How much every output changes, per unit of `eps`, with what is written at `place`, which is restored."""
         before = place.clone()
         try:
-            place.copy_(before + step)
+            _write(place, before + step)
             above = self._values()
-            place.copy_(before - step)
+            _write(place, before - step)
             below = self._values()
         finally:
-            place.copy_(before)
+            _write(place, before)
         return [
             [(x - y) / (2 * self.eps) for x, y in zip(a, b, strict=True)] for a, b in zip(above, below, strict=True)
         ]
@@ -365,6 +366,12 @@ class _Check:
                         raise GradcheckError(
                             f"gradcheck: input {i} gets another gradient of output {j} inside vmap than outside"
                         )
+
+
+def _write(place: Tensor, value: Tensor) -> None:
+    """Uncounted: in the end the memory is as it was, and graphs that were recorded before may still use it."""
+    with below_adinplaceorview():
+        place.copy_(value)
 
 
 def _flat(gradient: Tensor | None, like: Tensor) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from math import log1p, pi, sqrt
 from typing import Any
@@ -34,7 +35,7 @@ def over_square(part: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def pow_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     """For a number as exponent; 0 for exponent 0, also where self is 0."""
-    return aten.zeros_like(grad) if exponent == 0 else grad * (conj(self).pow(exponent - 1) * conj(exponent))
+    return aten.zeros_like(grad) if exponent == 0 else grad * conj(self.pow(exponent - 1) * exponent)
 
 
 def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
@@ -46,13 +47,15 @@ def pow_grad_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
 def pow_grad_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     """result * log(self); 0 where self is 0 and the exponent is not negative, the limit from above."""
     zero = (self == 0).logical_and(aten.real(exponent) >= 0)
-    return grad * _masked(conj(result) * conj(self).log(), zero)
+    return grad * _masked(conj(result * self.to(dtype=result.dtype).log()), zero)
 
 
 def pow_grad_exponent_scalar(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     """The same for a number as base."""
     if self == 0:
         return grad * where(aten.real(exponent) >= 0, 0, conj(result) * float("-inf"))
+    if isinstance(self, complex) or result.is_complex():
+        return grad * conj(result * cmath.log(self))
     if self < 0:
         return grad * (conj(result) * float("nan"))
     return grad * (conj(result) * scalar_log(self))

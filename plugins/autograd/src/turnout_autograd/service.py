@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from weakref import ref
 
+from turnout.autograd import tracked_levels
+from turnout.keys import KEYS
 from turnout.state import peel
 from turnout.tensors import Tensor
 from turnout_autograd import errors
@@ -18,12 +19,13 @@ from turnout_autograd.anomaly import (
 from turnout_autograd.calls import backward, grad
 from turnout_autograd.errors import DrawingError, GradientError
 from turnout_autograd.function import Function, FunctionCtx, once_differentiable
-from turnout_autograd.graph import Handle, Node, Output, hooks_of
+from turnout_autograd.graph import Handle, Node, Output, hooks_of, keep_gradient
 from turnout_autograd.leaves import HOOKS, POST_HOOKS, leaf_hooks
-from turnout_autograd.levels import enter, leave, new_level, pull
+from turnout_autograd.levels import enter, for_its_level, leave, new_level, pull
 from turnout_autograd.numeric import GradcheckError, gradcheck, gradgradcheck
 from turnout_autograd.writes import current_node, refresh
 
+_BATCHED = KEYS.bit("Batched")
 _MODULES = {
     "function": "function",
     "functional": "functional",
@@ -42,9 +44,17 @@ def __getattr__(name: str) -> Any:
 
 
 def register_tensor_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Handle:
-    """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place."""
+    """`hook(grad)` whenever the gradient with respect to the tensor is computed; what it returns takes its place.
+
+    Inside of functional transforms that is the gradient of the innermost one, inside vmap that of an example.
+    """
     if not tensor.requires_grad:
         raise GradientError(errors.hook_on_untracked())
+    if tensor.keys & _BATCHED:
+        from turnout_autograd.examples import seen_by_hook
+
+        tensor, hook = seen_by_hook(tensor, hook)
+    hook = for_its_level(hook, tracked_levels(tensor))
     node, index = _edge(tensor)
     if node is None:
         return Handle(leaf_hooks(tensor, HOOKS), hook)
@@ -61,12 +71,13 @@ def register_post_accumulate_grad_hook(tensor: Tensor, hook: Callable[[Tensor], 
 
 
 def retain_grad(tensor: Tensor) -> None:
-    """Keep the gradient of a tensor that is not a leaf in its `.grad`."""
+    """Keep the gradient of a tensor that is not a leaf in its `.grad`; refused inside of functional transforms."""
     if not tensor.requires_grad:
         raise GradientError(errors.retain_untracked())
-    node, index = _edge(tensor)
-    if node is not None:
-        hooks_of(node).retained[index] = ref(tensor)
+    if tracked_levels(tensor) & ~1:
+        raise GradientError(errors.retain_in_level())
+    if tensor.node is not None:
+        keep_gradient(tensor)
 
 
 def retains_grad(tensor: Tensor) -> bool:

@@ -61,7 +61,7 @@ def one(name: str) -> Row:
         return store(np, out, getattr(_special(), name)(widen(np, self)), self.dtype)
 
     kernel.__name__ = kernel.__qualname__ = name
-    return Row(kernel, SAME, pointwise=True)
+    return Row(kernel, SAME, pointwise=True, refuses="c")
 
 
 def two(name: str) -> Row:

@@ -695,6 +695,21 @@ def op_fill___Tensor(self, value):
         return miss('aten::fill_.Tensor', (self, value))
     return kernel(ks, self, value)
 
+K_fill_diagonal_ = {}
+def op_fill_diagonal_(self, fill_value, wrap=False):
+    if fill_value.__class__ is not int and fill_value.__class__ is not float: fill_value = as_scalar('aten::fill_diagonal_', 'fill_value', fill_value)
+    if wrap.__class__ is not bool: wrap = as_bool('aten::fill_diagonal_', 'wrap', wrap)
+    state = DISPATCH()
+    try:
+        ks = self.keys
+        if state is not FRESH: ks = (ks | state[0]) & state[1]
+        kernel = K_fill_diagonal_[ks]
+    except (KeyError, AttributeError, TypeError):
+        kernel = None
+    if kernel is None:
+        return miss('aten::fill_diagonal_', (self, fill_value, wrap))
+    return kernel(ks, self, fill_value, wrap)
+
 K_fill__Scalar = {}
 def op_fill__Scalar(self, value):
     if value.__class__ is not int and value.__class__ is not float: value = as_scalar('aten::fill.Scalar', 'value', value)
@@ -1430,6 +1445,8 @@ class methods:
             return P_fill_(self, value)
         return kernel(ks, self, value)
 
+    fill_diagonal_ = op_fill_diagonal_
+
     fix = op_fix
 
     fix_ = op_fix_
@@ -1723,6 +1740,9 @@ OPERATORS = {
     'fill_': (
         ('aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)', op_fill___Scalar, K_fill___Scalar, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.direct:fill_scalar_'),)),
         ('aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)', op_fill___Tensor, K_fill___Tensor, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:fill_tensor_'),)),
+    ),
+    'fill_diagonal_': (
+        ('aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)', op_fill_diagonal_, K_fill_diagonal_, (), True, True, (('CompositeImplicitAutograd', 'turnout.native.composites.copies:fill_diagonal_'),)),
     ),
     'fill': (
         ('aten::fill.Scalar(Tensor self, Scalar value) -> Tensor', op_fill__Scalar, K_fill__Scalar, (), True, True, (('CompositeExplicitAutograd', 'turnout.native.composites.copies:fill_scalar'),)),

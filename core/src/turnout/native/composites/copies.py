@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnout.devices import Device
 from turnout.dtypes import COMPLEX, DType
-from turnout.errors import ArgumentError, DTypeError, ShapeError
+from turnout.errors import ArgumentError, DimError, DTypeError, ShapeError
 from turnout.generated import operators as aten
 from turnout.native.direct import check_layout, place, strides_as
 from turnout.native.wrappers import check_writable
@@ -167,6 +167,23 @@ def fill_tensor_(self: Tensor, value: Tensor) -> Tensor:
     """The value of a 0-dim tensor everywhere."""
     _zero_dims("fill_", value)
     aten.copy_(self, value)
+    return self
+
+
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number where all indices are equal; with `wrap` a new diagonal starts below, after one row, in a tall matrix."""
+    shape = self.shape
+    if len(shape) < 2:
+        raise DimError(f"fill_diagonal_: a tensor has a diagonal from 2 dims on, got shape {list(shape)}")
+    if len(shape) > 2:
+        if len(set(shape)) > 1:
+            raise ShapeError(f"fill_diagonal_: more than 2 dims must have one length, got shape {list(shape)}")
+        places = aten.arange(shape[0], device=self.device)
+        aten.index_put_(self, [places] * len(shape), aten.new_full(self, (), fill_value))
+        return self
+    rows, columns = shape
+    for start in range(0, rows if wrap else 1, columns + 1):
+        aten.fill___Scalar(aten.diagonal(aten.slice__Tensor(self, 0, start)), fill_value)
     return self
 
 

@@ -139,6 +139,26 @@ class BitwiseRightShiftBackward1(Node):
         return grad_self
 
 
+class BincountBackward0(Node):
+    __slots__ = ('self', 'self_version', 'metas')
+    op_name = 'aten::bincount'
+    unary = True
+
+    def backward(node, grad, edges):
+        self = node.self
+        s = self.storage
+        if (self.ver if s is None else s.ver) != node.self_version:
+            spoiled(node, 'self', self, node.self_version)
+        grad_weights = grad.index_select(0, self)
+        metas = node.metas
+        if metas is not None:
+            grad_weights = fit(grad_weights, metas[0])
+        return grad_weights
+
+    def release(node):
+        node.self = FREED
+
+
 class BinaryCrossEntropyBackward0(Node):
     __slots__ = ('self', 'self_version', 'target', 'target_version', 'weight', 'weight_version', 'reduction', 'metas')
     op_name = 'aten::binary_cross_entropy'
@@ -714,6 +734,45 @@ def kernel_of_bitwise_right_shift__Tensor_Scalar(op):
     return kernel
 
 
+def kernel_of_bincount(op):
+    cache = op.cache
+    resolve = op.resolve
+
+    def kernel(ks, self, weights, minlength):
+        below = ks & BELOW
+        try:
+            call = cache[below]
+        except KeyError:
+            call = resolve(below)
+        enabled = GRAD()[0]
+        if not enabled:
+            return call(below, self, weights, minlength)
+        if weights is None:
+            tracks_weights = 0
+        else:
+            if weights.view_of is not None: refresh(weights)
+            tracks_weights = weights.gmask & enabled
+        tracked = tracks_weights
+        if not tracked:
+            return call(below, self, weights, minlength)
+        node = BincountBackward0()
+        node.seq = next_seq()
+        node.extra = None
+        node.edges = (weights.node or weights,)
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
+        result = call(below, self, weights, minlength)
+        node.metas = unlike(result, weights)
+        result.gmask = tracked
+        result.keys |= TRACKED
+        result.node = node
+        return result
+
+    kernel.__qualname__ = 'autograd of aten::bincount'
+    return kernel
+
+
 def kernel_of_binary_cross_entropy(op):
     cache = op.cache
     resolve = op.resolve
@@ -1164,6 +1223,7 @@ KERNELS = {
     'aten::bitwise_left_shift_.Tensor_Scalar': kernel_of_bitwise_left_shift__Tensor_Scalar,
     'aten::bitwise_right_shift_.Tensor': kernel_of_bitwise_right_shift__Tensor,
     'aten::bitwise_right_shift_.Tensor_Scalar': kernel_of_bitwise_right_shift__Tensor_Scalar,
+    'aten::bincount': kernel_of_bincount,
     'aten::binary_cross_entropy': kernel_of_binary_cross_entropy,
     'aten::binary_cross_entropy_with_logits': kernel_of_binary_cross_entropy_with_logits,
     'aten::bmm': kernel_of_bmm,
@@ -1193,5 +1253,4 @@ CONSTANT = frozenset((
     'aten::bitwise_right_shift.Tensor',
     'aten::bitwise_right_shift.Tensor_Scalar',
     'aten::bitwise_right_shift.Scalar_Tensor',
-    'aten::bincount',
 ))
