@@ -122,11 +122,14 @@ def acosh_grad(grad: Tensor, self: Tensor) -> Tensor:
 
 
 def sinc_grad(grad: Tensor, self: Tensor) -> Tensor:
-    """(pi x cos(pi x) - sin(pi x)) / (pi x^2); 0 at 0."""
-    angle = self * pi
-    zero = self == 0
-    below = where(zero, 1, angle * self)
-    return _masked(grad * conj((angle * angle.cos() - angle.sin()) / below), zero)
+    """(cos(pi x) - sinc(x)) / x; its series near 0, where rounding would be all that is left of the difference."""
+    near = self.abs() < 0.01
+    a = where(near, self, 0) * pi
+    square = a * a
+    series = pi * a * (square * (square * (square / 45360 - 1 / 840) + 1 / 30) - 1 / 3)
+    away = where(near, 1, self)
+    angle = away * pi
+    return grad * conj(where(near, series, (angle.cos() - angle.sin() / angle) / away))
 
 
 def copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -139,11 +142,18 @@ def ldexp_of(exponent: Tensor) -> Tensor:
     return aten.pow__Scalar(2.0, exponent)
 
 
-def xlogy_grad(grad: Tensor, self: Tensor, log: Any) -> Tensor:
-    """log(y), or log(1 + y); 0 where self is 0, but for a log that is NaN."""
-    if not isinstance(log, Tensor):
-        return grad * _masked(grad.new_full(self.shape, log), self == 0)
-    return grad * _masked(log, (self == 0).logical_and(log <= INF))
+def logaddexp_grad(grad: Tensor, self: Tensor, other: Tensor, result: Tensor) -> Tensor:
+    """exp(x) / (exp(x) + exp(y)), which is 1 for an x that is infinite alone."""
+    if result.is_complex():
+        return grad * conj((self - result).exp())
+    return grad * (self - other).sigmoid()
+
+
+def xlogy_grad(grad: Tensor, self: Tensor, log: Any, outside: Any) -> Tensor:
+    """log(y), or log(1 + y); 0 where self is 0 and y is `outside` of what has a logarithm."""
+    if isinstance(log, Tensor):
+        return grad * _masked(log, (self == 0).logical_and(outside))
+    return grad * (_masked(grad.new_full(self.shape, log), self == 0) if outside else log)
 
 
 def log1p_of(x: Any) -> float:
@@ -190,8 +200,12 @@ def entr_slope(self: Tensor) -> Tensor:
 
 
 def log_ndtr_grad(grad: Tensor, self: Tensor) -> Tensor:
-    """phi(x) / Phi(x), by erfcx, which does not vanish far to the left."""
-    return grad * (sqrt(2 / pi) / aten.special_erfcx(self * -sqrt(0.5)))
+    """phi(x) / Phi(x); left of 0 by erfcx, which does not vanish there as both of them do."""
+    below = self < 0
+    x = where(below, 0, self)
+    right = (x * x * -0.5).exp() / (SQRT_2_PI * aten.special_ndtr(x))
+    left = sqrt(2 / pi) / aten.special_erfcx(where(below, self, 0) * -sqrt(0.5))
+    return grad * where(below, left, right)
 
 
 def i1_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:

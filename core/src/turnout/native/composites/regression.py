@@ -53,8 +53,9 @@ def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = MEAN, beta: fl
         return l1_loss(self, target, reduction)
     difference = aten.sub__Tensor(self, target)
     size = aten.abs(difference)
-    near = aten.mul__Scalar(aten.mul__Tensor(difference, difference), 0.5 / beta)
-    return reduced(aten.where__self(aten.lt__Scalar(size, beta), near, aten.sub__Scalar(size, 0.5 * beta)), reduction)
+    is_far = aten.ge__Scalar(size, beta)
+    near = aten.mul__Scalar(_squared(difference, is_far), 0.5 / beta)
+    return reduced(aten.where__self(is_far, aten.sub__Scalar(size, 0.5 * beta), near), reduction)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float = 1.0) -> Tensor:
@@ -64,9 +65,17 @@ def huber_loss(self: Tensor, target: Tensor, reduction: int = MEAN, delta: float
         raise ShapeError(f"huber_loss: delta must be positive, got {delta}")
     difference = aten.sub__Tensor(self, target)
     size = aten.abs(difference)
-    near = aten.mul__Scalar(aten.mul__Tensor(difference, difference), 0.5)
+    is_far = aten.gt__Scalar(size, delta)
+    near = aten.mul__Scalar(_squared(difference, is_far), 0.5)
     far = aten.mul__Scalar(aten.sub__Scalar(size, 0.5 * delta), delta)
-    return reduced(aten.where__self(aten.le__Scalar(size, delta), near, far), reduction)
+    return reduced(aten.where__self(is_far, far, near), reduction)
+
+
+def _squared(difference: Tensor, is_far: Tensor) -> Tensor:
+    """The square where it is used: elsewhere 0, for the gradient of the square of an infinite one is no number, taken or not."""
+    near = aten.where__ScalarSelf(is_far, 0, difference)
+    made: Tensor = aten.mul__Tensor(near, near)
+    return made
 
 
 # ---- likelihoods

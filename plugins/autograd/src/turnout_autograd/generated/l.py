@@ -20,6 +20,7 @@ from turnout_autograd.formulas import (
 from turnout_autograd.pointwise_formulas import (
     LOG_10,
     LOG_2,
+    logaddexp_grad,
 )
 from turnout_autograd.linalg_formulas import (
     lu_unpack_grad,
@@ -190,18 +191,22 @@ class LcmBackward0(Node):
 
 
 class LogaddexpBackward0(Node):
-    __slots__ = ('self', 'self_version', 'result', 'other', 'other_version', 'metas')
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'result', 'metas')
     op_name = 'aten::logaddexp'
 
     def backward(node, grad, edges):
         grad_self = None
         if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
             self = node.self
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
             result = node.result.tensor(node, 'result')
-            grad_self = grad * conj((self - result).exp())
+            grad_self = logaddexp_grad(grad, self, other, result)
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
@@ -211,32 +216,39 @@ class LogaddexpBackward0(Node):
             s = other.storage
             if (other.ver if s is None else s.ver) != node.other_version:
                 spoiled(node, 'other', other, node.other_version)
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
             result = node.result.tensor(node, 'result')
-            grad_other = grad * conj((other - result).exp())
+            grad_other = logaddexp_grad(grad, other, self, result)
             metas = node.metas
             if metas is not None:
                 grad_other = fit(grad_other, metas[1])
         return grad_self, grad_other
 
     def release(node):
+        node.other = FREED
         node.self = FREED
         node.result = FREED_OUTPUT
-        node.other = FREED
 
 
 class Logaddexp2Backward0(Node):
-    __slots__ = ('self', 'self_version', 'result', 'other', 'other_version', 'metas')
+    __slots__ = ('other', 'other_version', 'self', 'self_version', 'metas')
     op_name = 'aten::logaddexp2'
 
     def backward(node, grad, edges):
         grad_self = None
         if edges[0] is not None:
+            other = node.other
+            s = other.storage
+            if (other.ver if s is None else s.ver) != node.other_version:
+                spoiled(node, 'other', other, node.other_version)
             self = node.self
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            result = node.result.tensor(node, 'result')
-            grad_self = grad * (self - result).exp2()
+            grad_self = grad * ((self - other) * LOG_2).sigmoid()
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
@@ -246,17 +258,19 @@ class Logaddexp2Backward0(Node):
             s = other.storage
             if (other.ver if s is None else s.ver) != node.other_version:
                 spoiled(node, 'other', other, node.other_version)
-            result = node.result.tensor(node, 'result')
-            grad_other = grad * (other - result).exp2()
+            self = node.self
+            s = self.storage
+            if (self.ver if s is None else s.ver) != node.self_version:
+                spoiled(node, 'self', self, node.self_version)
+            grad_other = grad * ((other - self) * LOG_2).sigmoid()
             metas = node.metas
             if metas is not None:
                 grad_other = fit(grad_other, metas[1])
         return grad_self, grad_other
 
     def release(node):
-        node.self = FREED
-        node.result = FREED_OUTPUT
         node.other = FREED
+        node.self = FREED
 
 
 class LgammaBackward0(Node):
@@ -1131,14 +1145,12 @@ def kernel_of_logaddexp(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
-        if tracks_self:
-            node.self = self
-            s = self.storage
-            node.self_version = self.ver if s is None else s.ver
-        if tracks_other:
-            node.other = other
-            s = other.storage
-            node.other_version = other.ver if s is None else s.ver
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
             array = self.array
@@ -1184,14 +1196,12 @@ def kernel_of_logaddexp2(op):
         node.seq = next_seq()
         node.extra = None
         node.edges = ((self.node or self) if tracks_self else None, (other.node or other) if tracks_other else None)
-        if tracks_self:
-            node.self = self
-            s = self.storage
-            node.self_version = self.ver if s is None else s.ver
-        if tracks_other:
-            node.other = other
-            s = other.storage
-            node.other_version = other.ver if s is None else s.ver
+        node.other = other
+        s = other.storage
+        node.other_version = other.ver if s is None else s.ver
+        node.self = self
+        s = self.storage
+        node.self_version = self.ver if s is None else s.ver
         result = call(below, self, other)
         if tracks_self and self.node is not None or tracks_other and other.node is not None:
             array = self.array
@@ -1203,7 +1213,6 @@ def kernel_of_logaddexp2(op):
             node.metas = None if same else metas(self, other)
         else:
             node.metas = None
-        node.result = Kept(result, tracked)
         result.gmask = tracked
         result.keys |= TRACKED
         result.node = node

@@ -347,7 +347,7 @@ class SpecialXlog1pyBackward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_self = xlogy_grad(grad, self, other.log1p())
+            grad_self = xlogy_grad(grad, self, other.log1p(), other <= -1)
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
@@ -404,7 +404,7 @@ class SpecialXlog1pyBackward2(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         other = node.other
-        grad_self = xlogy_grad(grad, self, log1p_of(other))
+        grad_self = xlogy_grad(grad, self, log1p_of(other), other <= -1)
         metas = node.metas
         if metas is not None:
             grad_self = fit(grad_self, metas[0])

@@ -39,7 +39,7 @@ class XlogyBackward0(Node):
             s = self.storage
             if (self.ver if s is None else s.ver) != node.self_version:
                 spoiled(node, 'self', self, node.self_version)
-            grad_self = xlogy_grad(grad, self, other.log())
+            grad_self = xlogy_grad(grad, self, other.log(), other <= 0)
             metas = node.metas
             if metas is not None:
                 grad_self = fit(grad_self, metas[0])
@@ -96,7 +96,7 @@ class XlogyBackward2(Node):
         if (self.ver if s is None else s.ver) != node.self_version:
             spoiled(node, 'self', self, node.self_version)
         other = node.other
-        grad_self = xlogy_grad(grad, self, scalar_log(other) if other > 0 else NAN if other < 0 or other != other else -INF)
+        grad_self = xlogy_grad(grad, self, scalar_log(other) if other > 0 else NAN if other < 0 or other != other else -INF, other <= 0)
         metas = node.metas
         if metas is not None:
             grad_self = fit(grad_self, metas[0])
